@@ -1,0 +1,648 @@
+"""One deployment as typed, frozen sections, read from one TOML file that never inherits from another.
+
+Precedence: default < file < `--set section.key=value`; no environment variable changes a result. Paths are
+relative to the file that names them. Presets and judge cards are read here too, so that their content, not
+their path, is what the fingerprint of a section covers. The module knows no stage. It is over 300 lines
+because the docstring under each field is the reference that users read.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+import hashlib
+import json
+import tomllib
+import types
+import typing
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, ClassVar
+
+from claimscore.jobs.errors import ConfigError
+
+DEMO_SYSTEM_PROMPT = (
+    "You split a sentence into atomic claims. Each claim states one fact and stands alone. Reply in JSON."
+)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ReadConfig:
+    """`[read]`: where the log is and how its columns are called."""
+
+    UNHASHED: ClassVar = ("logs", "preset", "shard_rows")
+
+    logs: str
+    """A Parquet file, folder or glob, local or s3://. `{date}` stands for the day; without it, every file is that day's."""
+    preset: str = ""
+    """A preset file under configs/presets/: the column names of another tool. Empty: our own names."""
+    columns: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Our column -> candidate columns of the log, dotted for nested ones; the first that exists is read."""
+    shard_rows: int = 2_000
+    """Rows of one shard, at least; row groups are never cut, so a shard has one row group or more."""
+    max_row_bytes: int = 64 * 1024 * 1024
+    """A row whose texts are longer is quarantined (`row_too_large`)."""
+
+    def __post_init__(self) -> None:
+        _at_least("read", self, shard_rows=1, max_row_bytes=1)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class SegmentConfig:
+    """`[segment]`: sentences and refusals."""
+
+    language: str = "en"
+    """Language of sentence rules where the script of the text does not decide it."""
+    refusal_markers: tuple[str, ...] = (
+        "I don't have enough information to answer that.",
+        "insufficient_evidence",
+    )
+    """Exact strings of the answering prompt; a sentence that is one of them (case and blanks folded) is a refusal."""
+    refusal_statuses: tuple[str, ...] = ("refusal", "refused", "insufficient_evidence")
+    """Values of the log's status column that make the answer a refusal."""
+    context_sentences: int = 2
+    """Sentences before the one at hand that a pronoun may point into."""
+    context_chars: int = 220
+    """The context is cut from the left to this length, at a word."""
+    max_sentence_chars: int = 2_000
+    """A longer stretch without an end mark is cut at a blank."""
+
+    def __post_init__(self) -> None:
+        _at_least("segment", self, context_sentences=0, context_chars=0, max_sentence_chars=200)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class CitationsConfig:
+    """`[citations]`: marks in the answer and what they point at."""
+
+    required: bool = True
+    """A claim without a citation has the state `missing`; false: it has none."""
+    parentheses: bool = False
+    """Read `(1)` as a mark too."""
+    first_number: int = 1
+    """The number of the first chunk where marks are positions."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class DecomposeConfig:
+    """`[decompose]`: sentences to claims, by a local LLM held in check by rules and a pinned NLI checker."""
+
+    UNHASHED: ClassVar = ("model", "checker", "gpu_memory_fraction", "checker_budget_tokens", "deadline_s")
+
+    model: str
+    """A local folder or hub id of a chat model with safetensors weights."""
+    checker: str
+    """The judge card of the NLI checker. Pinned here: a change of the judge never changes claims."""
+    checker_card: JudgeCard | None = None
+    """Read from `checker`; not a key of the file."""
+    checker_entails: float = 0.5
+    """A claim whose sentence with context entails it below this probability is refused (`not_entailed`)."""
+    checker_budget_tokens: int = 16_384
+    """Tokens of one forward pass of the checker."""
+    system_prompt: str = DEMO_SYSTEM_PROMPT
+    """The system turn; one for every sentence, so that its prefix is computed once."""
+    atomic_max_words: int = 8
+    """A sentence of at most this many words, without comma, colon, bracket, conjunction or relative word, skips the LLM."""
+    max_claims: int = 12
+    """Claims of one sentence, by schema."""
+    max_claim_chars: int = 240
+    """Characters of one claim, by schema."""
+    max_output_tokens: int = 400
+    """Token limit of one reply."""
+    max_model_tokens: int = 2_048
+    """Window of the engine: prompt and reply."""
+    deadline_s: float = 120.0
+    """A reply that takes longer is given up; its sentence stands for itself (`deadline`)."""
+    dtype: str = "auto"
+    """bfloat16, float16, float32 or auto (the checkpoint's own)."""
+    gpu_memory_fraction: float = 0.5
+    """Share of the GPU's memory that vLLM may take."""
+
+    def __post_init__(self) -> None:
+        _fraction("decompose", self, "checker_entails", "gpu_memory_fraction")
+        _at_least("decompose", self, max_claims=1, max_claim_chars=20, max_output_tokens=16, deadline_s=0.001)
+        if self.max_output_tokens >= self.max_model_tokens:
+            raise ConfigError(
+                f"[decompose] max_output_tokens = {self.max_output_tokens} leaves no prompt in "
+                f"max_model_tokens = {self.max_model_tokens}; raise the window or lower the limit"
+            )
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class EvidenceConfig:
+    """`[evidence]`: which (premise, claim) pairs are judged."""
+
+    window_sentences: int = 3
+    """Whole sentences of one window."""
+    overlap_sentences: int = 1
+    """Sentences that a window shares with the one before."""
+    max_pair_tokens: int = 512
+    """Premise, claim and three special tokens. The premise is windowed to fit; the claim is never cut."""
+    min_premise_tokens: int = 64
+    """A claim that leaves the premise less room than this is `unscored: claim_too_long`."""
+    max_windows: int = 8
+    """Windows judged a claim beside those of its cited chunks, best lexical overlap first."""
+    join_windows: int = 2
+    """Windows joined for a claim that no single window entails (multi-hop); below 2: never."""
+    join_below: float = 0.9
+    """A claim whose best single-window entailment is below this is tried against joined windows."""
+
+    def __post_init__(self) -> None:
+        _fraction("evidence", self, "join_below")
+        _at_least(
+            "evidence", self, window_sentences=1, overlap_sentences=0, min_premise_tokens=8, max_windows=1
+        )
+        if self.overlap_sentences >= self.window_sentences:
+            raise ConfigError(
+                f"[evidence] overlap_sentences = {self.overlap_sentences} is not below window_sentences = "
+                f"{self.window_sentences}; the windows would never move on"
+            )
+        if self.min_premise_tokens + 4 > self.max_pair_tokens:
+            raise ConfigError(
+                f"[evidence] min_premise_tokens = {self.min_premise_tokens} leaves no claim in max_pair_tokens = "
+                f"{self.max_pair_tokens}; lower the one or raise the other"
+            )
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class JudgeCard:
+    """A judge card (configs/judges/*.toml): a checkpoint and the thresholds that calibration gave it."""
+
+    UNHASHED: ClassVar = ("model", "licence", "source", "calibrated_on", "note")
+
+    name: str
+    """Lower case, digits, - and _; the first part of the series name."""
+    model: str
+    """A local folder or hub id of a DebertaV2ForSequenceClassification with safetensors weights."""
+    labels: tuple[str, ...] = ()
+    """Label names by class index, where the checkpoint's id2label does not name them; empty: id2label holds."""
+    entailment: float
+    """A premise entails a claim from this P(entailment) on (two-class heads: P(supported))."""
+    contradiction: float = 0.9
+    """A premise contradicts a claim from this P(contradiction) on."""
+    languages: tuple[str, ...] = ("en",)
+    """Languages the checkpoint was trained on; for information."""
+    max_pair_tokens: int = 512
+    """The longest pair it was trained on."""
+    licence: str = ""
+    """Licence of the weights."""
+    source: str = ""
+    """Where the weights come from."""
+    calibrated_on: str = ""
+    """What the thresholds were fitted on, with the count; empty: they are a guess."""
+    note: str = ""
+    """Anything a user should know."""
+
+    def __post_init__(self) -> None:
+        _fraction(f"judge card {self.name!r}", self, "entailment", "contradiction")
+        if not self.name or set(self.name) - set("abcdefghijklmnopqrstuvwxyz0123456789_-"):
+            raise ConfigError(
+                f"judge card: name is {self.name!r}, expected lower-case letters, digits, - and _; it names a folder"
+            )
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class JudgeConfig:
+    """`[judge]`: the NLI cross-encoder."""
+
+    UNHASHED: ClassVar = ("card", "budget_tokens", "device", "judge_card")
+
+    card: str
+    """The judge card file."""
+    judge_card: JudgeCard | None = None
+    """Read from `card`; not a key of the file."""
+    budget_tokens: int = 16_384
+    """Real (unpadded) tokens in one forward pass. 16,384 suits a CPU; 65,536 and more a GPU."""
+    dtype: str = "auto"
+    """float32, bfloat16, float16 or auto (float16 on a GPU, float32 on a CPU)."""
+    device: str = "auto"
+    """cpu, cuda or auto."""
+
+    def __post_init__(self) -> None:
+        _at_least("judge", self, budget_tokens=512)
+        _one_of(
+            "judge", self, dtype=("auto", "float32", "bfloat16", "float16"), device=("auto", "cpu", "cuda")
+        )
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class TriageConfig:
+    """`[triage]`: which answers are high-risk, so that samples are asked for."""
+
+    topics: tuple[str, ...] = ()
+    """Topics whose answers are always high-risk."""
+    low_logprob: float = -2.3
+    """A number or name whose token has a log-probability below this makes the answer high-risk (p < 0.1)."""
+    near_threshold: float = 0.1
+    """A best entailment within this of the card's threshold makes the answer high-risk."""
+    unsupported: bool = True
+    """An answer with a claim that no pair entails is high-risk."""
+    random_share: float = 0.01
+    """Share of the other answers taken at random, by a hash of the request id."""
+    max_share: float = 0.2
+    """Cap on the share of a shard's answers; the riskiest are kept."""
+
+    def __post_init__(self) -> None:
+        _fraction("triage", self, "near_threshold", "random_share", "max_share")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class SamplesConfig:
+    """`[samples]`: k sampled answers for high-risk questions, from the log or drawn by vLLM."""
+
+    UNHASHED: ClassVar = ("model", "gpu_memory_fraction", "deadline_s")
+
+    enabled: bool = True
+    """False: samples that the log carries are still used; none are drawn."""
+    k: int = 3
+    """Samples an answer."""
+    model: str = ""
+    """A local folder or hub id of the generator; empty: only the log's own samples are used."""
+    temperature: float = 0.8
+    """Above 0, or the samples are all the same."""
+    seed: int = 0
+    """Seed of the generator, mixed with the content key of the answer."""
+    max_output_tokens: int = 300
+    """Token limit of one sample."""
+    max_model_tokens: int = 4_096
+    """Window of the engine: prompt and sample."""
+    deadline_s: float = 300.0
+    """A sample that takes longer is given up (`deadline`)."""
+    gpu_memory_fraction: float = 0.5
+    """Share of the GPU's memory that vLLM may take."""
+    dtype: str = "auto"
+    """bfloat16, float16, float32 or auto."""
+    system_prompt: str = (
+        "You answer questions using ONLY the numbered passages. Cite the passage after each sentence, e.g. [2]. "
+        "If they do not contain the answer, reply exactly: I don't have enough information to answer that."
+    )
+    """The grounded-answer prompt: it should be the one your service uses."""
+
+    def __post_init__(self) -> None:
+        _at_least("samples", self, k=1, max_output_tokens=16)
+        if self.temperature <= 0:
+            raise ConfigError(
+                f"[samples] temperature = {self.temperature!r}, expected above 0; equal samples say nothing"
+            )
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class VerdictsConfig:
+    """`[verdicts]`: scores to verdicts; no model is needed to change anything here."""
+
+    entailment: float | None = None
+    """Overrides the judge card's threshold."""
+    contradiction: float | None = None
+    """Overrides the judge card's threshold."""
+    number_veto: bool = True
+    """A claim whose number, date, unit or percentage is in no premise that entails it is not supported."""
+    conflict: str = "supported"
+    """What a claim that one chunk entails and another contradicts counts as: supported, contradicted or unscored."""
+    low_consistency: float = 0.5
+    """A claim that fewer of its usable samples entail is flagged."""
+
+    def __post_init__(self) -> None:
+        _one_of("verdicts", self, conflict=("supported", "contradicted", "unscored"))
+        for name in ("entailment", "contradiction"):
+            if getattr(self, name) is not None:
+                _fraction("verdicts", self, name)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class PolicyConfig:
+    """`[policy]`: verdicts to an action; hard rules before averages."""
+
+    deliver_at: float = 0.999
+    """Groundedness from which an answer is delivered as it is."""
+    refuse_below: float = 0.5
+    """Groundedness below which an answer is refused."""
+    topic_bars: Mapping[str, float] = field(default_factory=dict)
+    """Topic -> groundedness below which its answers are refused (fees: 1.0)."""
+    fabricated_refuses: bool = True
+    """One fabricated citation refuses, however high the groundedness is."""
+    contradicted_refuses: bool = False
+    """One contradicted claim refuses."""
+    thin_margin: float = 0.02
+    """A retrieval margin (top-1 minus top-2 score) below this is thin: re-retrieve before re-answering."""
+    hedges: tuple[str, ...] = (
+        "may",
+        "might",
+        "possibly",
+        "perhaps",
+        "I think",
+        "I believe",
+        "it seems",
+        "probably",
+        "likely",
+    )
+    """Words counted as hedging in the answer."""
+
+    def __post_init__(self) -> None:
+        _fraction("policy", self, "deliver_at", "refuse_below")
+        for topic, bar in self.topic_bars.items():
+            if not 0 <= bar <= 1:
+                raise ConfigError(
+                    f"[policy] topic_bars.{topic} = {bar!r}, expected 0 to 1; it is a groundedness"
+                )
+        if self.refuse_below > self.deliver_at:
+            raise ConfigError(
+                f"[policy] refuse_below = {self.refuse_below} is above deliver_at = {self.deliver_at}; swap them"
+            )
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class MetricsConfig:
+    """`[metrics]`: rates with intervals."""
+
+    n_resamples: int = 1_000
+    """Bootstrap resamples of whole answers."""
+    seed: int = 20_240_601
+    """Seed of the resampling."""
+
+    def __post_init__(self) -> None:
+        _at_least("metrics", self, n_resamples=100)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class StoreConfig:
+    """`[store]`: where the tables go."""
+
+    UNHASHED: ClassVar = ("out", "max_unscored_fraction", "row_group_mib")
+
+    out: str
+    """The output root, local or s3://bucket/prefix."""
+    row_group_mib: int = 64
+    """Uncompressed size of one row group."""
+    max_unscored_fraction: float = 0.5
+    """A run with a larger share of unscored claims ends with exit code 3."""
+
+    def __post_init__(self) -> None:
+        _fraction("store", self, "max_unscored_fraction")
+        _at_least("store", self, row_group_mib=1)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ClusterConfig:
+    """`[cluster]`: Ray. Nothing here changes a result."""
+
+    address: str = ""
+    """Ray cluster to join; empty: one is started on this machine."""
+    n_judges: int = 1
+    """Judge actors; one a GPU is usual."""
+    n_llms: int = 1
+    """vLLM actors."""
+    judge_gpus: float = 0.0
+    """GPUs of one judge actor; 0.4 and 0.5 put the judge and vLLM on one GPU."""
+    llm_gpus: float = 0.0
+    """GPUs of one vLLM actor."""
+    shards_in_flight: int = 2
+    """Shards under way at once."""
+    retries: int = 2
+    """Times a failed shard or actor is tried again before it is reported."""
+
+    def __post_init__(self) -> None:
+        _at_least("cluster", self, n_judges=1, n_llms=1, shards_in_flight=1, retries=0)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Config:
+    """One deployment: every section, and the file it came from."""
+
+    path: str
+    read: ReadConfig
+    segment: SegmentConfig
+    citations: CitationsConfig
+    decompose: DecomposeConfig
+    evidence: EvidenceConfig
+    judge: JudgeConfig
+    triage: TriageConfig
+    samples: SamplesConfig
+    verdicts: VerdictsConfig
+    policy: PolicyConfig
+    metrics: MetricsConfig
+    store: StoreConfig
+    cluster: ClusterConfig
+
+    @property
+    def card(self) -> JudgeCard:
+        """The card of the judge."""
+        assert self.judge.judge_card is not None, "load_config reads the card"
+        return self.judge.judge_card
+
+    @property
+    def checker_card(self) -> JudgeCard:
+        """The card of the checker that guards decomposition."""
+        assert self.decompose.checker_card is not None, "load_config reads the card"
+        return self.decompose.checker_card
+
+
+_SECTIONS = {name: kind for name, kind in typing.get_type_hints(Config).items() if name != "path"}
+_NOT_IN_FILE = {"judge_card", "checker_card"}
+
+
+def load_config(path: str | Path, overrides: Iterable[str] = (), *, judge: str | None = None) -> Config:
+    """Read a deployment's TOML, its preset and its judge cards.
+
+    Args:
+        path: the TOML file.
+        overrides: `section.key=value` strings, the value in TOML syntax (or a bare string).
+        judge: a judge card file that takes the place of `[judge] card`, relative to the working folder.
+
+    Raises:
+        ConfigError: an unreadable file, an unknown or missing key, a value of the wrong type or range.
+    """
+    path = Path(path)
+    data = _read_toml(path)
+    for override in overrides:
+        _apply_override(data, override)
+    if judge is not None:
+        data.setdefault("judge", {})["card"] = str(Path(judge).resolve())
+    unknown = [name for name in data if name not in _SECTIONS]
+    if unknown:
+        raise ConfigError(f"{path}: no section [{unknown[0]}]{_nearest(unknown[0], _SECTIONS)}")
+    sections = {name: _section(path, name, kind, data.get(name, {})) for name, kind in _SECTIONS.items()}
+    return _resolve(Config(path=str(path), **sections))
+
+
+def load_card(path: str | Path) -> JudgeCard:
+    """Read one judge card; a relative `model` is taken from the card's folder where that folder exists.
+
+    Raises:
+        ConfigError: as `load_config`.
+    """
+    path = Path(path)
+    card = _section(path, "", JudgeCard, _read_toml(path))
+    assert isinstance(card, JudgeCard)
+    return dataclasses.replace(card, model=_relative(path, card.model, must_exist=True))
+
+
+def fingerprint(section: Any) -> str:
+    """16 hex digits over every field of a config dataclass that can change a result.
+
+    Fields named in the class's `UNHASHED` are left out: paths (the content behind them is hashed
+    elsewhere), speed and memory settings. A string or mapping is hashed as it is.
+    """
+    return hashlib.sha256(json.dumps(_canonical(section), sort_keys=True).encode()).hexdigest()[:16]
+
+
+def as_toml_like(config: Config) -> dict[str, dict[str, Any]]:
+    """The effective config as plain dicts, section by section; what `run.json` and `plan` show."""
+    out: dict[str, dict[str, Any]] = {}
+    for name in _SECTIONS:
+        section = getattr(config, name)
+        out[name] = {
+            f.name: _plain(getattr(section, f.name))
+            for f in dataclasses.fields(section)
+            if f.name not in _NOT_IN_FILE
+        }
+    return out
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, tuple):
+        return list(value)
+    return dict(value) if isinstance(value, Mapping) else value
+
+
+def _canonical(value: Any) -> Any:
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        unhashed = getattr(value, "UNHASHED", ())
+        return {
+            f.name: _canonical(getattr(value, f.name))
+            for f in dataclasses.fields(value)
+            if f.name not in unhashed
+        }
+    if isinstance(value, Mapping):
+        return {str(key): _canonical(item) for key, item in value.items()}
+    if isinstance(value, tuple | list):
+        return [_canonical(item) for item in value]
+    return value
+
+
+def _read_toml(path: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise ConfigError(f"{path}: no such file; give the path of a deployment's TOML") from None
+    except (OSError, UnicodeDecodeError) as err:
+        raise ConfigError(f"{path}: cannot be read: {err}; expected a UTF-8 TOML file") from err
+    except tomllib.TOMLDecodeError as err:
+        raise ConfigError(f"{path}: not TOML: {err}") from err
+
+
+def _apply_override(data: dict[str, Any], override: str) -> None:
+    key, found, value = override.partition("=")
+    section, dot, name = key.strip().partition(".")
+    if not (found and dot and section and name):
+        raise ConfigError(f"--set {override!r}: expected section.key=value, as in judge.budget_tokens=32768")
+    try:
+        parsed = tomllib.loads(f"value = {value}")["value"]
+    except tomllib.TOMLDecodeError:
+        parsed = value.strip()  # a bare word is a string: --set judge.dtype=bfloat16
+    data.setdefault(section, {})[name] = parsed
+
+
+def _section(path: Path, name: str, kind: type, raw: Any) -> Any:
+    where = f"{path}: [{name}]" if name else str(path)
+    if not isinstance(raw, dict):
+        raise ConfigError(f"{where} is {raw!r}, expected a table of keys")
+    hints = typing.get_type_hints(kind)
+    fields = {f.name: f for f in dataclasses.fields(kind) if f.name not in _NOT_IN_FILE}
+    for key in raw:
+        if key not in fields:
+            raise ConfigError(f"{where} has no key {key!r}{_nearest(key, fields)}")
+    missing = [
+        f.name
+        for f in fields.values()
+        if f.default is dataclasses.MISSING and f.default_factory is dataclasses.MISSING and f.name not in raw
+    ]
+    if missing:
+        raise ConfigError(f"{where} needs the key {missing[0]!r}; add it")
+    values = {key: _typed(f"{where} {key}", hints[key], value) for key, value in raw.items()}
+    try:
+        return kind(**values)
+    except ConfigError as err:
+        raise ConfigError(f"{path}: {err}") from None
+
+
+def _typed(where: str, hint: Any, value: Any) -> Any:
+    origin, args = typing.get_origin(hint), typing.get_args(hint)
+    if origin is types.UnionType:
+        hint = next(arg for arg in args if arg is not types.NoneType)
+        return _typed(where, hint, value)
+    if origin is tuple:
+        if isinstance(value, str):
+            value = [value]
+        if isinstance(value, list):
+            return tuple(_typed(where, args[0], item) for item in value)
+    elif origin is Mapping:
+        if isinstance(value, dict):
+            return {str(key): _typed(f"{where}.{key}", args[1], item) for key, item in value.items()}
+    elif hint is float and isinstance(value, int | float) and not isinstance(value, bool):
+        return float(value)
+    elif type(value) is hint:
+        return value
+    expected = "a list" if origin is tuple else "a table" if origin is Mapping else hint.__name__
+    raise ConfigError(f"{where} = {value!r}, expected {expected}")
+
+
+def _resolve(config: Config) -> Config:
+    """Paths relative to the file, the preset's columns under the file's own, and the two judge cards."""
+    base = Path(config.path)
+    read = config.read
+    columns = dict(read.columns)
+    if read.preset:
+        preset = base.parent / read.preset
+        mapped = _read_toml(preset).get("columns", {})
+        columns = {
+            key: _typed(f"{preset}: [columns] {key}", tuple[str, ...], v) for key, v in mapped.items()
+        } | columns
+    decompose, samples = config.decompose, config.samples
+    return dataclasses.replace(
+        config,
+        read=dataclasses.replace(read, logs=_relative(base, read.logs), columns=columns),
+        decompose=dataclasses.replace(
+            decompose,
+            model=_relative(base, decompose.model, must_exist=True),
+            checker_card=load_card(base.parent / decompose.checker),
+        ),
+        judge=dataclasses.replace(config.judge, judge_card=load_card(base.parent / config.judge.card)),
+        samples=dataclasses.replace(samples, model=_relative(base, samples.model, must_exist=True)),
+        store=dataclasses.replace(config.store, out=_relative(base, config.store.out)),
+    )
+
+
+def _relative(base: Path, value: str, *, must_exist: bool = False) -> str:
+    """`value` from the folder of `base`; a URL stays, and so does a hub id (no such folder, `must_exist`)."""
+    if not value or "://" in value:
+        return value
+    path = base.parent / Path(value).expanduser()
+    looks_local = value.startswith((".", "/", "~"))
+    return str(path) if not must_exist or looks_local or path.exists() else value
+
+
+def _nearest(name: str, known: Iterable[str]) -> str:
+    close = difflib.get_close_matches(name, list(known), n=1)
+    return f"; did you mean {close[0]!r}?" if close else f"; known: {', '.join(sorted(known))}"
+
+
+def _fraction(section: str, config: Any, *names: str) -> None:
+    for name in names:
+        value = getattr(config, name)
+        if not 0 <= value <= 1:
+            raise ConfigError(f"[{section}] {name} = {value!r}, expected 0 to 1")
+
+
+def _at_least(section: str, config: Any, **bounds: float) -> None:
+    for name, bound in bounds.items():
+        if getattr(config, name) < bound:
+            raise ConfigError(f"[{section}] {name} = {getattr(config, name)!r}, expected at least {bound}")
+
+
+def _one_of(section: str, config: Any, **choices: tuple[str, ...]) -> None:
+    for name, allowed in choices.items():
+        if getattr(config, name) not in allowed:
+            raise ConfigError(
+                f"[{section}] {name} = {getattr(config, name)!r}, expected one of {', '.join(allowed)}"
+            )

@@ -1,0 +1,26 @@
+"""The named failures of the job; each is turned into one line of text in `cli.py` and nowhere else.
+
+A message has one form: `where: what was found, what was expected; what to do`. Values are quoted with
+`!r`, alternatives are listed, and there is no full stop at the end. Programming mistakes are not here:
+they stay ordinary exceptions with a traceback.
+"""
+
+
+class ClaimscoreError(Exception):
+    """Something a user can mend; the message says where, what was found, what was expected, what to do."""
+
+
+class ConfigError(ClaimscoreError):
+    """A deployment's TOML, a judge card or a preset is wrong."""
+
+
+class InputError(ClaimscoreError):
+    """A log, or one row, reply or reference in it, cannot be used as it is."""
+
+
+class ModelError(ClaimscoreError):
+    """Weights or a tokenizer are missing, refused, or fail their self-test."""
+
+
+class OutputError(ClaimscoreError):
+    """A table cannot be written or does not add up."""

@@ -1,0 +1,402 @@
+"""Every table of the job as an Arrow schema, and the words its columns use.
+
+A table is written only with its schema from here, so an empty shard, an all-null column and a full
+shard concatenate. This module knows no stage, no file and no model. Offsets are code points, end
+exclusive, into the text named beside them, never bytes. Column order is the order a reader wants.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+import pyarrow as pa
+
+from claimscore.jobs.errors import OutputError
+
+
+@dataclass(frozen=True, slots=True)
+class Shard:
+    """A run of row groups of one log file: the unit of work, retry and resume."""
+
+    shard_id: str
+    """16 hex digits over the file's footer and size and the row groups: the content, not the place."""
+    file: str
+    """Path within the log's file system."""
+    row_groups: tuple[int, ...]
+    """Indices of the row groups, consecutive."""
+    first_row: int
+    """Row of the file that the first row group begins with."""
+    n_rows: int
+    """Rows by the footer; answers + quarantined rows must equal it."""
+
+
+class Label(StrEnum):
+    """What the judge says of one (premise, claim) pair."""
+
+    ENTAILMENT = "entailment"
+    NEUTRAL = "neutral"
+    CONTRADICTION = "contradiction"
+
+
+class Verdict(StrEnum):
+    """What we decide of one claim against the whole evidence set of its answer."""
+
+    SUPPORTED = "supported"
+    """Some premise entails it."""
+    CONTRADICTED = "contradicted"
+    """No premise entails it and some premise contradicts it."""
+    UNSUPPORTED = "unsupported"
+    """Neither: the evidence does not say it."""
+    UNSCORED = "unscored"
+    """It could not be judged; never a default for fine: `reason` says why."""
+
+
+class Rule(StrEnum):
+    """Which check decided a verdict (`decided_by`)."""
+
+    NLI_CITED = "nli_cited"
+    """The judge, on a chunk that the claim cites."""
+    NLI = "nli"
+    """The judge, on a chunk that the claim does not cite."""
+    NLI_JOINED = "nli_joined"
+    """The judge, on several windows joined (multi-hop)."""
+    NUMBER_VETO = "number_veto"
+    """The judge said entailed, but a number, date or unit of the claim is in no entailing premise."""
+    CONFLICT_POLICY = "conflict_policy"
+    """One chunk entails and another contradicts; the deployment's policy decided."""
+    UNJUDGED = "unjudged"
+    """Nothing judged it; `reason` says why."""
+
+
+class CitationState(StrEnum):
+    """What became of the citations of one claim."""
+
+    OK = "ok"
+    MISCITED = "miscited"
+    """Another chunk than the cited ones supports the claim."""
+    FABRICATED = "fabricated"
+    """A cited id was not retrieved."""
+    MISSING = "missing"
+    """The claim cites nothing, in an answer of a deployment that asks for citations."""
+    QUOTE_NOT_FOUND = "quote_not_found"
+    """The claim presents a quotation that stands in no cited chunk."""
+    UNSUPPORTED = "unsupported"
+    """The cited ids exist, and no chunk at all supports the claim."""
+
+
+class HallucinationType(StrEnum):
+    """The kind of a claim that the evidence does not carry."""
+
+    INTRINSIC = "intrinsic"
+    EXTRINSIC = "extrinsic"
+    FABRICATED_CITATION = "fabricated_citation"
+    MISCITATION = "miscitation"
+    CONFLATION = "conflation"
+    CONFABULATION = "confabulation"
+
+
+class AnswerState(StrEnum):
+    """What an answer is, before any of its claims is judged."""
+
+    SCORED = "scored"
+    REFUSAL = "refusal"
+    EMPTY_ANSWER = "empty_answer"
+    NO_CONTEXT = "no_context"
+    NO_CLAIMS = "no_claims"
+
+
+class Action(StrEnum):
+    """What the policy would have done with an answer."""
+
+    DELIVER = "deliver"
+    REVISE = "revise"
+    REFUSE = "refuse"
+
+
+class NextStep(StrEnum):
+    """The rung of the fallback ladder beside an action; ungrounded generation is not on it."""
+
+    NONE = "none"
+    RE_RETRIEVE = "re_retrieve"
+    RE_ANSWER = "re_answer"
+    NARROW = "narrow"
+    ESCALATE = "escalate"
+
+
+class ClaimSource(StrEnum):
+    """How the text of a claim came about."""
+
+    ATOMIC = "atomic"
+    """The sentence was already one fact; no LLM was asked."""
+    LLM = "llm"
+    """A claim of the LLM that passed every check."""
+    SENTENCE = "sentence"
+    """The sentence itself, because what the LLM gave was refused; `decompose_outcome` says why."""
+
+
+class SampleSource(StrEnum):
+    """Where a sampled answer comes from."""
+
+    LOG = "log"
+    GENERATED = "generated"
+
+
+_string, _int, _float = pa.string(), pa.int32(), pa.float32()
+_strings = pa.list_(_string)
+_when = pa.timestamp("us", tz="UTC")
+
+CHUNK = pa.struct([("id", _string), ("text", _string), ("score", pa.float64())])
+TOKEN_LOGPROB = pa.struct([("token", _string), ("logprob", _float)])
+PROVIDER_CITATION = pa.struct([("start", _int), ("end", _int), ("text", _string), ("chunk_ids", _strings)])
+ORIGIN = pa.struct(
+    [
+        (name, _string)
+        for name in (
+            "system",
+            "project",
+            "trace_id",
+            "span_id",
+            "retriever_span_id",
+            "session_id",
+            "evidence_rule",
+        )
+    ]
+)
+SPAN = pa.struct([("chunk_index", _int), ("start", _int), ("end", _int)])
+"""A piece of a premise: `chunks[chunk_index].text[start:end]`."""
+
+
+def _schema(*fields: tuple[str, pa.DataType] | tuple[str, pa.DataType, bool]) -> pa.Schema:
+    """A schema of (name, type) nullable columns and (name, type, False) columns without nulls."""
+    return pa.schema([pa.field(*field) for field in fields])
+
+
+# The log as every stage sees it, whatever the user's columns were called. One row is one answer.
+LOG = _schema(
+    ("request_id", _string, False),
+    ("question", _string),
+    ("answer", _string),
+    ("chunks", pa.list_(CHUNK), False),
+    ("samples", _strings),
+    ("token_logprobs", pa.list_(TOKEN_LOGPROB)),
+    ("prompt_version", _string),
+    ("model", _string),
+    ("topic", _string),
+    ("status", _string),
+    ("ts", _when),
+    ("answerable", pa.bool_()),
+    ("gold_chunk_ids", _strings),
+    ("reference_answer", _string),
+    ("human_label", _string),
+    ("citations", pa.list_(PROVIDER_CITATION)),
+    ("origin", ORIGIN),
+    ("flags", _strings, False),
+)
+"""`flags` is ours: `ids_synthetic` (chunk ids are positions), `request_id_synthetic` (a content hash)."""
+
+# A row that could not be read, or that repeats another. Together with the answers: every row of the log.
+QUARANTINE = _schema(
+    ("file", _string, False),
+    ("row_group", _int, False),
+    ("row", pa.int64(), False),
+    ("request_id", _string),
+    ("reason", _string, False),
+    ("detail", _string),
+)
+
+# One sentence of an answer, in order. Not stored: the stage between the log and the claims.
+SENTENCES = _schema(
+    ("answer_index", _int, False),
+    ("sentence_index", _int, False),
+    ("start", _int, False),
+    ("end", _int, False),
+    ("text", _string, False),
+    ("context", _string, False),
+    ("block", _string, False),
+    ("is_refusal", pa.bool_(), False),
+    ("cited_ids", _strings, False),
+    ("fabricated_marks", _strings, False),
+    ("quotes", _strings, False),
+)
+"""`answer_index` is the row of the log batch; `start:end` slices the original answer, marks and markup and
+all; `text` is what is judged: without citation marks and markup. `context` is what a pronoun may point at:
+up to two sentences before. `block` is paragraph, list_item, table_row, heading, code or quote."""
+
+# One atomic claim of an answer.
+CLAIMS = _schema(
+    ("request_id", _string, False),
+    ("claim_index", _int, False),
+    ("sentence_index", _int, False),
+    ("start", _int, False),
+    ("end", _int, False),
+    ("text", _string, False),
+    ("source", _string, False),
+    ("decompose_outcome", _string, False),
+    ("unjudgeable", _string),
+    ("cited_ids", _strings, False),
+    ("fabricated_marks", _strings, False),
+    ("quotes", _strings, False),
+)
+"""`start:end` is the claim's sentence in the original answer. `decompose_outcome` is `ok`, `atomic` or the
+named reason for a fallback. `unjudgeable` is null, or why no judge may see the claim (`code`)."""
+
+# One (premise, claim) pair with the judge's three probabilities, or one claim that no pair could be made of.
+SCORES = _schema(
+    ("request_id", _string, False),
+    ("claim_index", _int, False),
+    ("premise", pa.list_(SPAN), False),
+    ("sample_index", _int),
+    ("is_cited", pa.bool_(), False),
+    ("overlap", _float),
+    ("n_tokens", _int),
+    ("p_entailment", _float),
+    ("p_neutral", _float),
+    ("p_contradiction", _float),
+    ("error", _string),
+)
+"""`premise` holds one span for a window, several for windows joined, and spans with chunk_index -1 into the
+sample `sample_index` for a sample pair. Where `error` is set (`claim_too_long`, `nan`, `no_context`, `code`)
+the probabilities are null."""
+
+# One sampled answer to a high-risk question. Keyed by content and generator, never by the judge.
+SAMPLES = _schema(
+    ("request_id", _string, False),
+    ("content_key", _string, False),
+    ("sample_index", _int, False),
+    ("text", _string),
+    ("source", _string, False),
+    ("outcome", _string, False),
+)
+"""`outcome` is `ok`, or why the text is not usable: `refusal`, `empty`, `length`, `deadline`, `error`."""
+
+# The verdict on one claim, and all that it rests on.
+VERDICTS = _schema(
+    ("request_id", _string, False),
+    ("claim_index", _int, False),
+    ("sentence_index", _int, False),
+    ("start", _int, False),
+    ("end", _int, False),
+    ("claim", _string, False),
+    ("verdict", _string, False),
+    ("reason", _string),
+    ("decided_by", _string, False),
+    ("hallucination_type", _string),
+    ("citation_state", _string),
+    ("cited_ids", _strings, False),
+    ("fabricated_marks", _strings, False),
+    ("evidence_chunk_id", _string),
+    ("evidence_start", _int),
+    ("evidence_end", _int),
+    ("evidence_quote", _string),
+    ("p_entailment", _float),
+    ("p_neutral", _float),
+    ("p_contradiction", _float),
+    ("conflict", pa.bool_(), False),
+    ("contradicting_chunk_id", _string),
+    ("contradicting_start", _int),
+    ("contradicting_end", _int),
+    ("contradicting_quote", _string),
+    ("missing_values", _strings, False),
+    ("consistency", _float),
+    ("n_samples_usable", _int, False),
+    ("low_consistency", pa.bool_(), False),
+    ("n_pairs", _int, False),
+    ("source", _string, False),
+    ("decompose_outcome", _string, False),
+)
+
+# One answer: what its claims add up to, and what the policy would have done.
+ANSWERS = _schema(
+    ("request_id", _string, False),
+    ("prompt_version", _string),
+    ("model", _string),
+    ("topic", _string),
+    ("ts", _when),
+    ("state", _string, False),
+    ("groundedness", pa.float64()),
+    ("citation_precision", pa.float64()),
+    ("hallucinated", pa.bool_()),
+    ("action", _string, False),
+    ("action_reason", _string, False),
+    ("next_step", _string, False),
+    ("failure_mode", _string),
+    ("n_claims", _int, False),
+    ("n_scored", _int, False),
+    ("n_supported", _int, False),
+    ("n_contradicted", _int, False),
+    ("n_unsupported", _int, False),
+    ("n_unscored", _int, False),
+    ("n_cited_claims", _int, False),
+    ("n_citation_ok", _int, False),
+    ("n_fabricated_citations", _int, False),
+    ("n_conflicts", _int, False),
+    ("n_low_consistency", _int, False),
+    ("revised_answer", _string),
+    ("retrieval_margin", pa.float64()),
+    ("n_hedges", _int, False),
+    ("n_low_probability_tokens", _int),
+    ("high_risk_reasons", _strings, False),
+    ("n_samples", _int, False),
+    ("injection_suspected", pa.bool_(), False),
+    ("answerable", pa.bool_()),
+    ("recall_at_k", pa.float64()),
+    ("reference_overlap", pa.float64()),
+    ("human_label", _string),
+    ("flags", _strings, False),
+    ("origin", ORIGIN),
+)
+
+# One rate of one group of answers, with what it was counted over.
+METRICS = _schema(
+    ("grouping", _string, False),
+    ("prompt_version", _string),
+    ("model", _string),
+    ("topic", _string),
+    ("metric", _string, False),
+    ("value", pa.float64()),
+    ("low", pa.float64()),
+    ("high", pa.float64()),
+    ("numerator", pa.float64(), False),
+    ("denominator", pa.float64(), False),
+    ("per", _string, False),
+)
+"""`per` names the denominator (`scored claims`, `answers`). `low` and `high` bound 95% of bootstrap
+resamples of whole answers; value and bounds are null where the denominator is 0."""
+
+# What came back for one prompt of an LLM; `n` rows a prompt when `n` completions were asked for.
+REPLIES = _schema(
+    ("prompt_index", _int, False),
+    ("sample_index", _int, False),
+    ("text", _string),
+    ("finish_reason", _string, False),
+    ("n_prompt_tokens", _int, False),
+    ("n_output_tokens", _int, False),
+)
+"""`finish_reason` is `stop`, `length` (token limit), `deadline`, `prompt_too_long` or `error`; `text` is null
+for the last three."""
+
+
+def conform(table: pa.Table, schema: pa.Schema, *, where: str) -> pa.Table:
+    """`table` with exactly the columns, order, types and null rules of `schema`.
+
+    Casts are safe ones (no overflow, no lost fraction). Empty in, empty out with the schema.
+
+    Raises:
+        OutputError: a column is missing, unknown, of another kind, or null where no null may be.
+    """
+    missing = [name for name in schema.names if name not in table.column_names]
+    unknown = [name for name in table.column_names if name not in schema.names]
+    if missing or unknown:
+        raise OutputError(
+            f"{where}: columns missing {missing!r}, unknown {unknown!r}; expected exactly {schema.names!r}"
+        )
+    try:
+        out = table.select(schema.names).cast(schema)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError, ValueError) as err:
+        raise OutputError(f"{where}: a column does not fit its schema: {err}") from err
+    for field in schema:
+        n_null = out.column(field.name).null_count
+        if n_null and not field.nullable:
+            raise OutputError(f"{where}: column {field.name!r} has {n_null} nulls, expected none")
+    return out
