@@ -234,8 +234,11 @@ class TriageConfig:
     """Topics whose answers are always high-risk."""
     low_logprob: float = -2.3
     """A number or name whose token has a log-probability below this makes the answer high-risk (p < 0.1)."""
+    entailment: float = 0.8
+    """Where triage takes a claim for entailed. Apart from the verdict's threshold, so that a change of that one
+    never asks for other samples, and so touches no model."""
     near_threshold: float = 0.1
-    """A best entailment within this of the card's threshold makes the answer high-risk."""
+    """A best entailment within this of `entailment` makes the answer high-risk."""
     unsupported: bool = True
     """An answer with a claim that no pair entails is high-risk."""
     random_share: float = 0.01
@@ -244,7 +247,7 @@ class TriageConfig:
     """Cap on the share of a shard's answers; the riskiest are kept."""
 
     def __post_init__(self) -> None:
-        _fraction("triage", self, "near_threshold", "random_share", "max_share")
+        _fraction("triage", self, "entailment", "near_threshold", "random_share", "max_share")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -299,10 +302,14 @@ class VerdictsConfig:
     """A claim whose number, date, unit or percentage is in no premise that entails it is not supported."""
     conflict: str = "supported"
     """What a claim that one chunk entails and another contradicts counts as: supported, contradicted or unscored."""
+    contradiction_overlap: float = 0.4
+    """A contradiction counts only where the premise holds this share of the claim's tokens: another subject's
+    passage seldom contradicts."""
     low_consistency: float = 0.5
     """A claim that fewer of its usable samples entail is flagged."""
 
     def __post_init__(self) -> None:
+        _fraction("verdicts", self, "contradiction_overlap", "low_consistency")
         _one_of("verdicts", self, conflict=("supported", "contradicted", "unscored"))
         for name in ("entailment", "contradiction"):
             if getattr(self, name) is not None:

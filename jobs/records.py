@@ -124,6 +124,17 @@ class NextStep(StrEnum):
     ESCALATE = "escalate"
 
 
+class FailureMode(StrEnum):
+    """What went wrong in an answer with a hallucinated claim, so that the right people mend it."""
+
+    GROUNDING_FAILURE = "grounding_failure"
+    """The evidence was there and was misread, contradicted, miscited or cited with an invented id."""
+    CONFLATION = "conflation"
+    """The evidence was there, but an attribute of one thing was bound to another."""
+    RETRIEVAL_MISS = "retrieval_miss"
+    """The evidence does not hold what the answer asserts."""
+
+
 class ClaimSource(StrEnum):
     """How the text of a claim came about."""
 
@@ -309,6 +320,8 @@ VERDICTS = _schema(
 # One answer: what its claims add up to, and what the policy would have done.
 ANSWERS = _schema(
     ("request_id", _string, False),
+    ("question", _string),
+    ("answer", _string),
     ("prompt_version", _string),
     ("model", _string),
     ("topic", _string),
