@@ -76,8 +76,6 @@ class SegmentConfig:
 class CitationsConfig:
     """`[citations]`: marks in the answer and what they point at."""
 
-    required: bool = True
-    """A claim without a citation has the state `missing`; false: it has none."""
     parentheses: bool = False
     """Read `(1)` as a mark too."""
     first_number: int = 1
@@ -298,6 +296,8 @@ class VerdictsConfig:
     """Overrides the judge card's threshold."""
     contradiction: float | None = None
     """Overrides the judge card's threshold."""
+    citations_required: bool = True
+    """A claim without a citation has the citation state `missing`; false: it has none."""
     number_veto: bool = True
     """A claim whose number, date, unit or percentage is in no premise that entails it is not supported."""
     conflict: str = "supported"

@@ -1,0 +1,300 @@
+"""Scores -> one verdict a claim: pure rules over columns, no model, no text search.
+
+Any premise that entails a claim supports it (the maximum over premises: one irrelevant chunk more never changes
+that); a number veto takes the support away; without support a contradiction counts, if the premise speaks of the
+same things. A claim with a pair that could not be judged and no supporting one is unscored: what was not read might
+have carried it. Thresholds come from the judge card. The module knows neither answers' policy nor models.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import polars as pl
+import pyarrow as pa
+
+from claimscore.jobs.config import JudgeCard, VerdictsConfig
+from claimscore.jobs.records import VERDICTS, CitationState, HallucinationType, Rule, Verdict, conform
+
+KEY = ["request_id", "claim_index"]
+
+
+@dataclass(frozen=True, slots=True)
+class Thresholds:
+    """Where a probability becomes a label: the card's, unless `[verdicts]` says otherwise."""
+
+    entailment: float
+    contradiction: float
+
+    @classmethod
+    def of(cls, card: JudgeCard, config: VerdictsConfig) -> Thresholds:
+        """The thresholds in force for one judge card and one `[verdicts]` section."""
+        return cls(
+            entailment=card.entailment if config.entailment is None else config.entailment,
+            contradiction=card.contradiction if config.contradiction is None else config.contradiction,
+        )
+
+
+def decide(
+    claims: pa.Table,
+    scores: pa.Table,
+    *,
+    pair_missing: pa.Array,
+    novelty: pa.Table,
+    agreement: pa.Table,
+    log: pa.Table,
+    thresholds: Thresholds,
+    config: VerdictsConfig,
+    citations_required: bool,
+) -> pa.Table:
+    """Decide every claim.
+
+    Args:
+        claims: records.CLAIMS.
+        scores: records.SCORES of the evidence pairs of these claims (sample_index null); a claim has at least one row.
+        pair_missing: list<string> beside `scores`: values of the claim that the premise of an entailing pair lacks.
+        novelty: beside `claims`: missing_values and missing_names (list<string>: in no chunk at all), conflated
+            (bool: all of it in the evidence, never together) and quotes_found (bool, null without quotations).
+        agreement: request_id, claim_index, consistency, n_samples_usable; claims may be absent.
+        log: records.LOG rows of the answers, for chunk ids and quotes.
+        thresholds: from the judge card.
+        config: rules and policy of conflicts.
+        citations_required: a claim without a citation is `missing`.
+
+    Returns:
+        records.VERDICTS, one row a claim, in the order of `claims`; no claims give an empty table.
+
+    Raises:
+        OutputError: a claim has no row in `scores`, or a column breaks its schema.
+    """
+    pairs = _pairs(scores, pair_missing, thresholds, config)
+    frame = _frame(claims).hstack(_frame(novelty))
+    frame = frame.join(_best_rows(pairs), on=KEY, how="left", maintain_order="left")
+    frame = frame.join(_frame(agreement), on=KEY, how="left", maintain_order="left")
+    frame = _with_verdict(frame, config)
+    frame = _with_evidence(frame, pairs)
+    frame = _with_citation(frame, citations_required=citations_required)
+    frame = _with_type(frame)
+    frame = _with_quotes(frame, log)
+    return _as_verdicts(frame, config)
+
+
+def entailing(scores: pa.Table, threshold: float) -> pa.Array:
+    """Boolean beside `scores`: the pair is entailed (false for a pair without probabilities)."""
+    return (
+        _frame(scores)
+        .select((pl.col("p_entailment") >= threshold).fill_null(value=False))
+        .to_series()
+        .to_arrow()
+    )
+
+
+def _frame(table: pa.Table) -> pl.DataFrame:
+    frame = pl.from_arrow(table)
+    assert isinstance(frame, pl.DataFrame)
+    return frame
+
+
+def _pairs(
+    scores: pa.Table, pair_missing: pa.Array, thresholds: Thresholds, config: VerdictsConfig
+) -> pl.DataFrame:
+    missing = pl.Series("missing", pair_missing.to_pylist(), dtype=pl.List(pl.String))
+    entails = (pl.col("p_entailment") >= thresholds.entailment).fill_null(value=False)
+    lacks = (pl.col("missing").list.len() > 0).fill_null(value=False) & pl.lit(config.number_veto)
+    contradicts = (
+        (pl.col("p_contradiction") >= thresholds.contradiction)
+        & (pl.col("overlap") >= config.contradiction_overlap)
+    ).fill_null(value=False)
+    return (
+        _frame(scores)
+        .with_columns(missing)
+        .with_row_index("pair")
+        .with_columns(
+            supports=entails & ~lacks,
+            vetoed=entails & lacks,
+            contradicts=contradicts & ~entails,
+            n_spans=pl.col("premise").list.len(),
+            chunk=pl.col("premise").list.first().struct.field("chunk_index"),
+        )
+    )
+
+
+def _best_rows(pairs: pl.DataFrame) -> pl.DataFrame:
+    """Per claim: the pair that supports, was vetoed, contradicts and comes nearest, each best first; and counts."""
+    # Cited before uncited, one window before several joined, then the judge's own order; `pair` makes it total.
+    order = [
+        ("supports", ["is_cited", "n_spans", "p_entailment"], [True, False, True]),
+        ("vetoed", ["is_cited", "p_entailment"], [True, True]),
+        ("contradicts", ["p_contradiction"], [True]),
+        ("judged", ["p_entailment"], [True]),
+    ]
+    pairs = pairs.with_columns(judged=pl.col("p_entailment").is_not_null())
+    out = pairs.group_by(KEY, maintain_order=True).agg(
+        n_pairs=pl.col("judged").sum().cast(pl.Int32),
+        error=pl.col("error").drop_nulls().first(),
+    )
+    for flag, by, descending in order:
+        best = (
+            pairs.filter(pl.col(flag))
+            .sort([*by, "pair"], descending=[*descending, False])
+            .group_by(KEY, maintain_order=True)
+            .agg(
+                pl.col("pair").first().alias(f"{flag}_pair"),
+                pl.col("chunk").first().alias(f"{flag}_chunk"),
+                pl.col("is_cited").first().alias(f"{flag}_is_cited"),
+                pl.col("n_spans").first().alias(f"{flag}_n_spans"),
+            )
+        )
+        out = out.join(best, on=KEY, how="left", maintain_order="left")
+    return out
+
+
+def _with_verdict(frame: pl.DataFrame, config: VerdictsConfig) -> pl.DataFrame:
+    supports, contradicts = pl.col("supports_pair").is_not_null(), pl.col("contradicts_pair").is_not_null()
+    conflict = (supports & contradicts & (pl.col("supports_chunk") != pl.col("contradicts_chunk"))).fill_null(
+        value=False
+    )
+    frame = frame.with_columns(conflict=conflict)
+    overruled = pl.col("conflict") & pl.lit(config.conflict != Verdict.SUPPORTED)
+    verdict = (
+        pl.when(overruled)
+        .then(pl.lit(config.conflict))
+        .when(supports)
+        .then(pl.lit(Verdict.SUPPORTED.value))
+        .when(pl.col("error").is_not_null() | (pl.col("n_pairs").fill_null(0) == 0))
+        .then(pl.lit(Verdict.UNSCORED.value))
+        .when(contradicts)
+        .then(pl.lit(Verdict.CONTRADICTED.value))
+        .otherwise(pl.lit(Verdict.UNSUPPORTED.value))
+    )
+    frame = frame.with_columns(verdict=verdict, vetoed=pl.col("vetoed_pair").is_not_null())
+    is_supported, is_contradicted = (
+        pl.col("verdict") == Verdict.SUPPORTED,
+        pl.col("verdict") == Verdict.CONTRADICTED,
+    )
+    by_judge = (
+        pl.when(is_supported & (pl.col("supports_n_spans") > 1))
+        .then(pl.lit(Rule.NLI_JOINED.value))
+        .when(
+            (is_supported & pl.col("supports_is_cited")) | (is_contradicted & pl.col("contradicts_is_cited"))
+        )
+        .then(pl.lit(Rule.NLI_CITED.value))
+        .otherwise(pl.lit(Rule.NLI.value))
+    )
+    decided_by = (
+        pl.when(overruled)
+        .then(pl.lit(Rule.CONFLICT_POLICY.value))
+        .when(pl.col("verdict") == Verdict.UNSCORED)
+        .then(pl.lit(Rule.UNJUDGED.value))
+        .when((pl.col("verdict") == Verdict.UNSUPPORTED) & pl.col("vetoed"))
+        .then(pl.lit(Rule.NUMBER_VETO.value))
+        .otherwise(by_judge)
+    )
+    reason = pl.when(pl.col("verdict") == Verdict.UNSCORED).then(
+        pl.when(overruled).then(pl.lit("conflict")).otherwise(pl.col("error").fill_null("not_judged"))
+    )
+    return frame.with_columns(decided_by=decided_by, reason=reason)
+
+
+def _with_evidence(frame: pl.DataFrame, pairs: pl.DataFrame) -> pl.DataFrame:
+    """The pair that a reader should look at: what decided, or the nearest that was found."""
+    shown = (
+        pl.when(pl.col("verdict") == Verdict.CONTRADICTED)
+        .then(pl.col("contradicts_pair"))
+        .otherwise(pl.coalesce("supports_pair", "vetoed_pair", "judged_pair"))
+    )
+    columns = ["pair", "premise", "p_entailment", "p_neutral", "p_contradiction", "missing"]
+    contradicting = pairs.select(contradicts_pair=pl.col("pair"), contradicting=pl.col("premise"))
+    return (
+        frame.with_columns(pair=shown)
+        .join(pairs.select(columns), on="pair", how="left", maintain_order="left")
+        .join(contradicting, on="contradicts_pair", how="left", maintain_order="left")
+    )
+
+
+def _with_citation(frame: pl.DataFrame, *, citations_required: bool) -> pl.DataFrame:
+    cites = pl.col("cited_ids").list.len() > 0
+    state = (
+        pl.when(pl.col("fabricated_marks").list.len() > 0)
+        .then(pl.lit(CitationState.FABRICATED.value))
+        .when(pl.col("verdict") == Verdict.UNSCORED)
+        .then(pl.lit(None, dtype=pl.String))
+        .when(~pl.col("quotes_found").fill_null(value=True))
+        .then(pl.lit(CitationState.QUOTE_NOT_FOUND.value))
+        .when(cites & (pl.col("verdict") != Verdict.SUPPORTED))
+        .then(pl.lit(CitationState.UNSUPPORTED.value))
+        .when(cites & pl.col("supports_is_cited"))
+        .then(pl.lit(CitationState.OK.value))
+        .when(cites)
+        .then(pl.lit(CitationState.MISCITED.value))
+        .when(pl.lit(citations_required))
+        .then(pl.lit(CitationState.MISSING.value))
+    )
+    return frame.with_columns(citation_state=state)
+
+
+def _with_type(frame: pl.DataFrame) -> pl.DataFrame:
+    unsupported = pl.col("verdict") == Verdict.UNSUPPORTED
+    is_novel = (pl.col("missing_values").list.len() > 0) | (pl.col("missing_names").list.len() > 0)
+    kind = (
+        pl.when(pl.col("citation_state") == CitationState.FABRICATED)
+        .then(pl.lit(HallucinationType.FABRICATED_CITATION.value))
+        .when(pl.col("verdict") == Verdict.CONTRADICTED)
+        .then(pl.lit(HallucinationType.INTRINSIC.value))
+        .when(unsupported & is_novel)
+        .then(pl.lit(HallucinationType.CONFABULATION.value))
+        .when(unsupported & pl.col("conflated"))
+        .then(pl.lit(HallucinationType.CONFLATION.value))
+        .when(unsupported)
+        .then(pl.lit(HallucinationType.EXTRINSIC.value))
+        .when(pl.col("citation_state") == CitationState.MISCITED)
+        .then(pl.lit(HallucinationType.MISCITATION.value))
+    )
+    return frame.with_columns(hallucination_type=kind)
+
+
+def _with_quotes(frame: pl.DataFrame, log: pa.Table) -> pl.DataFrame:
+    """Chunk id, place and text of the evidence and of the contradicting premise; the first span where several joined."""
+    chunks = dict(zip(log.column("request_id").to_pylist(), log.column("chunks").to_pylist(), strict=True))
+    columns: dict[str, list[str | int | None]] = {}
+    for source, name in (("premise", "evidence"), ("contradicting", "contradicting")):
+        quoted = [
+            _quote(chunks[request_id], premise)
+            for request_id, premise in zip(
+                frame["request_id"].to_list(), frame[source].to_list(), strict=True
+            )
+        ]
+        for k, part in enumerate(("chunk_id", "start", "end", "quote")):
+            columns[f"{name}_{part}"] = [q[k] for q in quoted]
+    types = {name: pl.Int32 if name.endswith(("start", "end")) else pl.String for name in columns}
+    return frame.with_columns(pl.Series(name, values, dtype=types[name]) for name, values in columns.items())
+
+
+def _quote(
+    chunks: list[dict[str, str]], premise: list[dict[str, int]] | None
+) -> tuple[str | None, int | None, int | None, str | None]:
+    if not premise:
+        return None, None, None, None
+    pieces = [chunks[s["chunk_index"]]["text"][s["start"] : s["end"]] for s in premise]
+    first = premise[0]
+    return chunks[first["chunk_index"]]["id"], first["start"], first["end"], " […] ".join(pieces)
+
+
+def _as_verdicts(frame: pl.DataFrame, config: VerdictsConfig) -> pa.Table:
+    unsupported = pl.col("verdict") == Verdict.UNSUPPORTED
+    none = pl.lit([], dtype=pl.List(pl.String))
+    missing = (
+        pl.when(unsupported & pl.col("vetoed"))
+        .then(pl.col("missing"))
+        .when(pl.col("verdict") != Verdict.SUPPORTED)
+        .then(pl.col("missing_values"))
+        .otherwise(none)
+    )
+    frame = frame.with_columns(
+        pl.col("n_pairs").fill_null(0),
+        pl.col("n_samples_usable").fill_null(0),
+        claim=pl.col("text"),
+        missing_values=missing.fill_null(none),
+        low_consistency=(pl.col("consistency") < config.low_consistency).fill_null(value=False),
+    )
+    return conform(frame.select(VERDICTS.names).to_arrow(), VERDICTS, where="verdicts")
