@@ -76,12 +76,14 @@ def compare(
 ) -> Comparison:
     """Put series a and b of the same days side by side.
 
-    The intervals of a shift are those of each value alone. The two series judged the same answers, so a shift can be real
-    even where the intervals overlap.
+    The intervals are those of each value alone. The two series judged the same answers, so a shift can be
+    real even where the intervals overlap.
 
     Args:
-        verdicts_a, verdicts_b: VERDICTS, or at least NEEDED_COLUMNS of them. Empty tables compare as nothing in common.
-        metrics_a, metrics_b: METRICS of one `measure` each: of several days, measured over all of them at once.
+        verdicts_a: VERDICTS, or at least NEEDED_COLUMNS of them. Empty tables have nothing in common.
+        verdicts_b: as `verdicts_a`.
+        metrics_a: METRICS of one `measure`: of several days, measured over all of them at once.
+        metrics_b: as `metrics_a`.
 
     Raises:
         InputError: a claim or a metric occurs twice in one series.
