@@ -398,18 +398,19 @@ def conform(table: pa.Table, schema: pa.Schema, *, where: str) -> pa.Table:
     Raises:
         OutputError: a column is missing, unknown, of another kind, or null where no null may be.
     """
-    missing = [name for name in schema.names if name not in table.column_names]
-    unknown = [name for name in table.column_names if name not in schema.names]
-    if missing or unknown:
+    names = table.column_names
+    missing = [name for name in schema.names if name not in names]
+    surplus = [name for i, name in enumerate(names) if name not in schema.names or name in names[:i]]
+    if missing or surplus:
         raise OutputError(
-            f"{where}: columns missing {missing!r}, unknown {unknown!r}; expected exactly {schema.names!r}"
+            f"{where}: columns missing {missing!r}, unknown or repeated {surplus!r}; "
+            f"expected exactly {schema.names!r}"
         )
-    try:
-        out = table.select(schema.names).cast(schema)
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError, ValueError) as err:
-        raise OutputError(f"{where}: a column does not fit its schema: {err}") from err
-    for field in schema:
-        n_null = out.column(field.name).null_count
+    for field in schema:  # before the cast: Arrow would refuse the nulls without counting them
+        n_null = table.column(field.name).null_count
         if n_null and not field.nullable:
             raise OutputError(f"{where}: column {field.name!r} has {n_null} nulls, expected none")
-    return out
+    try:
+        return table.select(schema.names).cast(schema)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError, ValueError) as err:
+        raise OutputError(f"{where}: a column does not fit its schema: {err}") from err
