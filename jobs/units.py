@@ -1,0 +1,137 @@
+"""Units, currencies and number words as tables: what a number in a text may be followed or preceded by.
+
+Factors lead to one base unit a dimension (m, kg, s, ...), so that 2.4 m equals 240 cm and 5 g is not 5 mg.
+`system` parts measures that are converted with rounding (miles and km) from those that are converted
+exactly (m and km). Own tables instead of a library: a library that guesses units in prose reads `in` as
+inches and `2.15pm` as picometres. The module knows nothing of claims, premises or languages but English,
+and of symbols only those that people write in prose.
+"""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+
+class Unit(NamedTuple):
+    """How a written number becomes a value in the base unit of its dimension."""
+
+    dimension: str
+    """`mass`, `%`, `money:INR`; empty for a bare number, `noun` for a number of things."""
+    factor: float = 1.0
+    offset: float = 0.0
+    """Added after the factor; only temperatures have one."""
+    system: str = ""
+    per: str = ""
+    """The per-unit that the symbol itself carries (mph: hour)."""
+
+
+BARE: Final = Unit("")
+NOUN: Final = Unit("noun")
+PERCENT: Final = Unit("%")
+
+_METRIC, _IMPERIAL, _CALENDAR = "metric", "imperial", "calendar"
+_YEAR_S = 365.25 * 86_400
+
+# dimension, system, then `factor: names`; names of one or two letters are case-sensitive symbols.
+_TABLE: Final[tuple[tuple[str, str, dict[float, str]], ...]] = (
+    ("length", _METRIC, {1e-6: "µm|micron", 1e-3: "mm|millimetre|millimeter", 1e-2: "cm|centimetre|centimeter"}),
+    ("length", _METRIC, {1.0: "m|metre|meter", 1e3: "km|kilometre|kilometer|kms"}),
+    ("length", _IMPERIAL, {0.0254: "inch|inche", 0.3048: "ft|foot|feet", 0.9144: "yd|yard"}),
+    ("length", _IMPERIAL, {1609.344: "mi|mile", 1852.0: "nautical mile"}),
+    ("mass", _METRIC, {1e-9: "µg|mcg|ug|microgram", 1e-6: "mg|milligram", 1e-3: "g|gm|gram|gramme"}),
+    ("mass", _METRIC, {1.0: "kg|kilo|kilogram|kilogramme|kgs", 1e3: "t|tonne|metric ton"}),
+    ("mass", _IMPERIAL, {0.0283495: "oz|ounce", 0.453592: "lb|pound|lbs", 6.35029: "stone", 907.185: "ton"}),
+    ("volume", _METRIC, {1e-6: "ml|mL|cc|millilitre|milliliter", 1e-5: "cl|cL", 1e-4: "dl|dL"}),
+    ("volume", _METRIC, {1e-3: "l|L|litre|liter|ltr", 1.0: "m3|m³|cubic metre|cubic meter", 1e9: "km3|km³"}),
+    ("volume", _IMPERIAL, {2.95735e-5: "fl oz|fluid ounce", 2.36588e-4: "cup", 4.73176e-4: "pint|pt"}),
+    ("volume", _IMPERIAL, {9.46353e-4: "quart", 3.78541e-3: "gal|gallon", 0.158987: "barrel|bbl"}),
+    ("area", _METRIC, {1.0: "m2|m²|sqm|sq m|square metre|square meter", 1e4: "ha|hectare"}),
+    ("area", _METRIC, {1e6: "km2|km²|sq km|square kilometre|square kilometer|square km"}),
+    ("area", _IMPERIAL, {0.092903: "sqft|sq ft|square foot|square feet", 4046.86: "acre"}),
+    ("area", _IMPERIAL, {2.58999e6: "sq mi|square mile"}),
+    ("time", "clock", {1e-3: "ms|millisecond", 1.0: "s|sec|second", 60.0: "min|minute|mins"}),
+    ("time", "clock", {3600.0: "h|hr|hour|hrs", 86_400.0: "day", 604_800.0: "wk|week|wks"}),
+    ("time", _CALENDAR, {_YEAR_S / 12: "month|mo|mth", _YEAR_S: "year|yr|yrs", _YEAR_S * 10: "decade", _YEAR_S * 100: "century|centuries"}),
+    ("%", "", {1.0: "%|percent|per cent|pct"}),
+    ("points", "", {1.0: "percentage point|percent point|pp|ppt", 0.01: "bp|bps|basis point"}),
+    ("temperature", _METRIC, {1.0: "°C|° C|C|celsius|degrees celsius|centigrade|degree celsius"}),
+    ("bytes", "", {1e3: "KB|kB|kilobyte", 1e6: "MB|megabyte", 1e9: "GB|gigabyte", 1e12: "TB|terabyte", 1.0: "byte"}),
+    ("frequency", "", {1.0: "Hz|hertz", 1e3: "kHz|kilohertz", 1e6: "MHz|megahertz", 1e9: "GHz|gigahertz"}),
+    ("power", "", {1e-3: "mW", 1.0: "W|watt", 1e3: "kW|kilowatt", 1e6: "MW|megawatt", 1e9: "GW|gigawatt"}),
+    ("energy", "", {1.0: "J|joule", 1e3: "kJ|kilojoule", 3.6e6: "kWh|kilowatt hour", 3.6e9: "MWh", 4184.0: "kcal"}),
+    ("voltage", "", {1e-3: "mV", 1.0: "V|volt", 1e3: "kV|kilovolt"}),
+    ("current", "", {1e-3: "mA", 1.0: "A|amp|ampere"}),
+    ("charge", "", {1e-3: "mAh", 1.0: "Ah"}),
+    ("pressure", "", {1.0: "Pa", 100.0: "hPa|mbar", 1e3: "kPa", 1e5: "bar", 1e6: "MPa", 6894.76: "psi"}),
+)  # fmt: skip
+
+
+def _units() -> dict[str, Unit]:
+    out = {}
+    for dimension, system, names in _TABLE:
+        for factor, aliases in names.items():
+            for alias in aliases.split("|"):
+                out[alias] = Unit(dimension, factor, system=system)
+                if len(alias) > 2 and alias[-1] != "s":
+                    out[alias + "s"] = out[alias]
+    fahrenheit = Unit("temperature", 5 / 9, -160 / 9, _IMPERIAL)
+    out |= dict.fromkeys(("°F", "° F", "F", "fahrenheit", "degrees fahrenheit"), fahrenheit)
+    kmh = Unit("length", 1e3, system=_METRIC, per="hour")
+    out |= dict.fromkeys(("km/h", "kph", "kmph", "km/hr"), kmh)
+    out |= {"mph": Unit("length", 1609.344, system=_IMPERIAL, per="hour"), "m/s": Unit("length", per="s")}
+    return out
+
+
+UNITS: Final = _units()
+
+_CODES = {
+    "INR": "₹|Rs|Rs.|INR|rupee|rupees|rs", "USD": "$|US$|USD|dollar|dollars|usd", "EUR": "€|EUR|euro|euros|eur",
+    "GBP": "£|GBP|sterling|gbp", "JPY": "¥|JPY|yen|RMB|CNY|yuan", "CHF": "CHF|francs", "KRW": "₩|KRW|won",
+    "CAD": "C$|CAD", "AUD": "A$|AUD",
+}  # fmt: skip
+CURRENCIES: Final = {
+    name: Unit(f"money:{code}") for code, names in _CODES.items() for name in names.split("|")
+}
+UNITS |= {name: unit for name, unit in CURRENCIES.items() if len(name) > 2 or not name.isascii()}
+
+PER: Final = {
+    "day": "day", "daily": "day", "night": "day", "nightly": "day", "week": "week", "weekly": "week",
+    "month": "month", "monthly": "month", "quarter": "quarter", "quarterly": "quarter", "year": "year",
+    "yearly": "year", "annum": "year", "annual": "year", "annually": "year", "hour": "hour", "hourly": "hour",
+    "minute": "minute", "second": "s", "yr": "year", "h": "hour", "hr": "hour", "s": "s", "min": "minute",
+}  # fmt: skip
+
+SCALES: Final = {
+    "thousand": 1e3, "million": 1e6, "billion": 1e9, "trillion": 1e12, "hundred": 1e2, "dozen": 12.0,
+    "lakh": 1e5, "lakhs": 1e5, "lac": 1e5, "lacs": 1e5, "crore": 1e7, "crores": 1e7, "cr": 1e7,
+    "k": 1e3, "mn": 1e6, "mln": 1e6, "bn": 1e9, "bln": 1e9, "tn": 1e12, "b": 1e9, "m": 1e6,
+    "万": 1e4, "萬": 1e4, "億": 1e8, "亿": 1e8,
+}  # fmt: skip
+ATTACHED_ONLY: Final = frozenset({"k", "b", "m"})
+"""Scales that are one letter: `5k`, `$5 m`; `5 m` alone is a length."""
+
+_ONES = "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen"
+_TENS = "twenty thirty forty fifty sixty seventy eighty ninety"
+NUMBER_WORDS: Final = (
+    {word: float(n) for n, word in enumerate(f"{_ONES} seventeen eighteen nineteen".split())}
+    | {word: 10.0 * n for n, word in enumerate(_TENS.split(), start=2)}
+    | {"hundred": 100.0, "thousand": 1e3, "million": 1e6, "billion": 1e9, "trillion": 1e12, "dozen": 12.0}
+    | {"lakh": 1e5, "crore": 1e7}
+)
+_ORDINALS = "first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth thirteenth"
+ORDINAL_WORDS: Final = {
+    word: float(n)
+    for n, word in enumerate(
+        f"{_ORDINALS} fourteenth fifteenth sixteenth seventeenth eighteenth nineteenth twentieth".split(), start=1
+    )
+} | {"thirtieth": 30.0, "fortieth": 40.0, "fiftieth": 50.0, "hundredth": 100.0}
+MULTIPLES: Final = {
+    "half": 0.5, "halves": 0.5, "halved": 0.5, "quarter": 0.25, "twice": 2.0, "double": 2.0, "doubled": 2.0,
+    "thrice": 3.0, "triple": 3.0, "tripled": 3.0, "couple": 2.0, "pair": 2.0, "both": 2.0,
+    "duo": 2.0, "trio": 3.0, "quartet": 4.0,
+}  # fmt: skip
+ROMAN: Final = {
+    word: float(n)
+    for n, word in enumerate("i ii iii iv v vi vii viii ix x xi xii xiii xiv xv xvi xvii xviii xix xx".split(), start=1)  # noqa: SIM905
+}
+"""Written in capitals; they prove `World War 1`, and are never asked for: `I` and `X` are words."""
