@@ -66,7 +66,9 @@ _MASK = re.compile(
     r"(?:https?://|www\.)\S+|(?<![\w.+-])[\w.+-]{1,64}@[\w.-]{1,255}"  # links and addresses
     r"|\[\^?\d{1,3}(?:[ ]?[,;–-][ ]?\d{1,3}){0,20}\]|【\d{1,3}[^】\n]{0,40}】"  # citation marks
 )
-_NUMBERING = re.compile(r"(?:^|(?<=\n))[ \t#*>-]{0,8}\d{1,3}[.)](?=[ \t*])")
+_NUMBERING = re.compile(
+    r"(?:^|(?<=\n))[ \t#*>-]{0,8}\d{1,3}\x00{0,40}[.)](?=[ \t*])|(?<=\n)\d{1,3}\x00{0,40}[.)]?$"
+)
 # Bounded repeats: an unbounded one that fails at its end would be tried again from every number of a long run.
 _NUMBER = re.compile(
     r"(?P<grouped>\d{1,3}(?:,[ ]?\d{2,3}){0,6}[ ]?,[ ]?\d{3}(?!\d)(?:\.\d+)?)"
@@ -114,7 +116,7 @@ def parse(text: str) -> tuple[Mention, ...]:
     """Every mention of a value, in order of place; none for an empty text. Linear in the text."""
     text = text.translate(_FOLD)
     text = _MASK.sub(lambda m: "\x00" * len(m[0]), text)
-    numbering = {m.end() for m in _NUMBERING.finditer(text)}
+    numbering = {place for m in _NUMBERING.finditer(text) for place in range(m.start(), m.end())}
     return tuple(_join_ranges(text, list(_mentions(text, numbering))))
 
 
@@ -133,7 +135,7 @@ def _mentions(text: str, numbering: set[int]) -> Iterator[Mention]:
         if mention is None:
             continue
         done = mention.end
-        if numbering and done + 1 in numbering and word.isdigit():
+        if at in numbering:
             mention = mention._replace(demanded=False)
         yield mention
 
@@ -239,7 +241,9 @@ def _is_scale(found: re.Match[str], unit: Unit) -> bool:
     word = found["w1"].lower()
     if word not in ATTACHED_ONLY:
         return True
-    return (found["gap"] == "" or unit is not BARE) and not (word == "m" and found["w1"] == "M" and found["w2"])
+    return (found["gap"] == "" or unit is not BARE) and not (
+        word == "m" and found["w1"] == "M" and found["w2"]
+    )
 
 
 def _unit(text: str, end: int) -> tuple[int, Unit, bool]:

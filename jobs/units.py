@@ -110,7 +110,9 @@ SCALES: Final = {
 ATTACHED_ONLY: Final = frozenset({"k", "b", "m"})
 """Scales that are one letter: `5k`, `$5 m`; `5 m` alone is a length."""
 
-_ONES = "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen"
+_ONES = (
+    "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen"
+)
 _TENS = "twenty thirty forty fifty sixty seventy eighty ninety"
 NUMBER_WORDS: Final = (
     {word: float(n) for n, word in enumerate(f"{_ONES} seventeen eighteen nineteen".split())}
@@ -122,7 +124,8 @@ _ORDINALS = "first second third fourth fifth sixth seventh eighth ninth tenth el
 ORDINAL_WORDS: Final = {
     word: float(n)
     for n, word in enumerate(
-        f"{_ORDINALS} fourteenth fifteenth sixteenth seventeenth eighteenth nineteenth twentieth".split(), start=1
+        f"{_ORDINALS} fourteenth fifteenth sixteenth seventeenth eighteenth nineteenth twentieth".split(),
+        start=1,
     )
 } | {"thirtieth": 30.0, "fortieth": 40.0, "fiftieth": 50.0, "hundredth": 100.0}
 MULTIPLES: Final = {
@@ -132,6 +135,8 @@ MULTIPLES: Final = {
 }  # fmt: skip
 ROMAN: Final = {
     word: float(n)
-    for n, word in enumerate("i ii iii iv v vi vii viii ix x xi xii xiii xiv xv xvi xvii xviii xix xx".split(), start=1)  # noqa: SIM905
+    for n, word in enumerate(
+        "i ii iii iv v vi vii viii ix x xi xii xiii xiv xv xvi xvii xviii xix xx".split(), start=1
+    )  # noqa: SIM905
 }
 """Written in capitals; they prove `World War 1`, and are never asked for: `I` and `X` are words."""
