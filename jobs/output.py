@@ -50,10 +50,12 @@ class OutputRoot:
                 else pyarrow.fs.FileSystem.from_uri(uri)
             )
         except (ValueError, OSError, pa.ArrowException) as err:
-            place = uri.split("?", 1)[0].rsplit("@", 1)[-1]  # a URI may carry keys
+            bare = uri.split("?", 1)[0]
+            place = bare.rsplit("@", 1)[-1]  # user and query of a URI may be keys
+            found = _one_line(err).replace(uri, place).replace(bare, place)
             raise OutputError(
-                f"[store] out = {place!r}: {_one_line(err)}, expected a local folder or s3://bucket/prefix"
-            ) from err
+                f"[store] out = {place!r}: {found}, expected a local folder or s3://bucket/prefix"
+            ) from None
         self.base = base.rstrip("/")
         self.is_local = isinstance(self.fs, pyarrow.fs.LocalFileSystem)
 

@@ -278,7 +278,9 @@ def _is_manifest(value: Any) -> bool:
         isinstance(value, dict)
         and isinstance(value.get("fingerprint"), str)
         and isinstance(value.get("bytes"), int)
+        and isinstance(value.get("rows"), int)
         and isinstance(value.get("parts"), dict)
+        and isinstance(value.get("counts"), dict)
     )
 
 

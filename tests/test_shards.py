@@ -75,11 +75,12 @@ def test_copies_get_distinct_ids(tmp_path):
     assert len({s.shard_id for s in both}) == 6
 
 
-def test_another_cut_gives_other_ids(tmp_path):
-    """A shard id stands for its row groups, so that a change of `shard_rows` never mixes tables."""
-    file = log(tmp_path / "a.parquet", 30)
-    ids = [{s.shard_id for s in plan_shards(LOCAL, [file], rows)[0]} for rows in (10, 20, 30)]
-    assert not (ids[0] & ids[1] or ids[0] & ids[2] or ids[1] & ids[2])
+def test_an_id_stands_for_its_row_groups(tmp_path):
+    """Under another `shard_rows` a run of row groups keeps its id, and another run never has it."""
+    file = log(tmp_path / "a.parquet", 60)
+    cuts = [plan_shards(LOCAL, [file], rows)[0] for rows in (10, 20, 30, 60)]
+    pairs = {(s.shard_id, s.row_groups) for cut in cuts for s in cut}
+    assert len(pairs) == len({i for i, _ in pairs}) == len({g for _, g in pairs}) == 6 + 3 + 2 + 1
 
 
 def test_no_rows_no_shard(tmp_path):
@@ -95,9 +96,9 @@ def test_no_files():
 @pytest.mark.parametrize(
     "damage",
     [
-        lambda data: b"",
+        lambda _: b"",
         lambda data: data[:-4],
-        lambda data: b"not parquet at all\n" * 9,
+        lambda _: b"not parquet at all\n" * 9,
         lambda data: data[:-8] + b"\xff\xff\xff\x7fPAR1",
         lambda data: data[:-8] + b"\0\0\0\0PAR1",
         lambda data: data[:-60] + b"\xee" * 52 + data[-8:],
@@ -133,7 +134,7 @@ def test_row_counts_that_do_not_add_up_are_refused(tmp_path, monkeypatch):
         def row_group(self, index):
             return type("Group", (), {"num_rows": -5})
 
-    monkeypatch.setattr(pq, "read_metadata", lambda source: Lying())
+    monkeypatch.setattr(pq, "read_metadata", lambda _: Lying())
     assert plan_shards(LOCAL, [file], 10)[0] == []
 
 
