@@ -12,7 +12,6 @@ from __future__ import annotations
 import argparse
 import hashlib
 import re
-import sys
 import tomllib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -22,60 +21,41 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+
 from claimscore.jobs import records
-from claimscore.jobs.errors import InputError
 
 ROOT = Path(__file__).resolve().parent.parent
 MATERIAL = ROOT / "configs" / "demo" / "material"
 DAYS = (datetime(2026, 11, 27, tzinfo=UTC), datetime(2026, 11, 28, tzinfo=UTC))
 ROWS_A_DAY, FILES_A_DAY, ROWS_A_GROUP = 120, 2, 30
+REPEATED_ROW, ROW_WITHOUT_ID = 31, 77  # of the first day and of the last
 REFUSAL = "I don't have enough information to answer that."
-VERDICT_OF = {
-    "intrinsic": "contradicted",
-    "conflation": "contradicted",
-    "extrinsic": "unsupported",
-    "confabulation": "unsupported",
-    "miscitation": "supported",
-    "fabricated_citation": "supported",
-}
+VERDICT_OF = (
+    dict.fromkeys(("intrinsic", "conflation"), "contradicted")
+    | dict.fromkeys(("extrinsic", "confabulation"), "unsupported")
+    | dict.fromkeys(("miscitation", "fabricated_citation"), "supported")
+)
 CITATION_OF = {"miscitation": "miscited", "fabricated_citation": "fabricated"}
 _TAG = re.compile(rf"({'|'.join(VERDICT_OF)})(?:/(\w+))?: ")
-_MARK = re.compile(r"[\[【]\^?(\d+(?:, ?\d+)*)[\]】]")
-_ANY_MARK = re.compile(r" ?\[[\w^, -]+\]")
+_NUMBERED = re.compile(r"\[\^?(\d+(?:, \d+)*)\]")
+_MARK = re.compile(r" ?\[[\w^, -]+\]")
 
-LOG = pa.schema(
-    [f.with_nullable(True) if f.name == "request_id" else f for f in records.LOG if f.name != "flags"]
-)
+LOG = records.LOG.remove(records.LOG.get_field_index("flags")).set(0, pa.field("request_id", pa.string()))
+_TEXTS = ("sentence", "claim", "verdict", "hallucination_type", "citation_state")
 GOLD = pa.schema(
-    [
-        pa.field("request_id", pa.string(), nullable=False),
-        pa.field("start", pa.int32(), nullable=False),
-        pa.field("end", pa.int32(), nullable=False),
-        pa.field("sentence", pa.string(), nullable=False),
-        pa.field("claim", pa.string(), nullable=False),
-        pa.field("verdict", pa.string(), nullable=False),
-        pa.field("hallucination_type", pa.string()),
-        pa.field("citation_state", pa.string(), nullable=False),
-    ]
+    {"request_id": pa.string(), "start": pa.int32(), "end": pa.int32()} | dict.fromkeys(_TEXTS, pa.string())
 )
 """One row an atomic claim; `start:end` are code points of the answer: the claim's sentence with its marks."""
 GOLD_ANSWERS = pa.schema(
-    [
-        pa.field("request_id", pa.string(), nullable=False),
-        pa.field("prompt_version", pa.string(), nullable=False),
-        pa.field("topic", pa.string(), nullable=False),
-        pa.field("state", pa.string(), nullable=False),
-        pa.field("answerable", pa.bool_(), nullable=False),
-        pa.field("hallucinated", pa.bool_(), nullable=False),
-        pa.field("cases", pa.list_(pa.string()), nullable=False),
-    ]
+    dict.fromkeys(("request_id", "prompt_version", "topic", "state"), pa.string())
+    | {"answerable": pa.bool_(), "hallucinated": pa.bool_(), "cases": pa.list_(pa.string())}
 )
 """One row an answer; `state` is an AnswerState, or `mixed`: a statement and the refusal marker in one answer."""
 
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """One fact of a statement: its text, and what is wrong with it (None: nothing)."""
+    """One fact of a statement, without marks, and what is wrong with it (None: nothing)."""
 
     text: str
     kind: str | None
@@ -84,7 +64,7 @@ class Claim:
 
 @dataclass(slots=True)
 class Answer:
-    """One composed answer: the text, its statements' spans, and the chunks in the order retrieved."""
+    """One composed answer: its chunks in the order retrieved, its text, the span and claims of its statements."""
 
     situation: dict[str, Any]
     prompt_version: str
@@ -93,153 +73,105 @@ class Answer:
     text: str = ""
     spans: list[tuple[int, int, list[Claim]]] = field(default_factory=list)
 
-    @property
-    def claims(self) -> list[Claim]:
-        return [claim for _, _, claims in self.spans for claim in claims]
-
-    @property
     def hallucinated(self) -> bool:
-        return any(claim.kind for claim in self.claims)
+        """True where a claim or its citation is wrong."""
+        return any(claim.kind for _, _, claims in self.spans for claim in claims)
+
+    def state(self) -> str:
+        """What the job should find the answer to be."""
+        if not self.plan:
+            return "empty_answer"
+        if not self.spans:
+            return "refusal"
+        return "mixed" if "-" in self.plan else "scored" if self.chunk_ids else "no_context"
 
 
 def unit(*parts: object) -> float:
     """A number in [0, 1) that depends on `parts` alone."""
-    digest = hashlib.sha256("\x1f".join(map(str, parts)).encode()).digest()
-    return int.from_bytes(digest[:6]) / 2**48
+    return int.from_bytes(hashlib.sha256("\x1f".join(map(str, parts)).encode()).digest()[:6]) / 2**48
 
 
-def load_material(folder: Path) -> list[dict[str, Any]]:
-    """Every situation of the TOML files, with its topic and the texts of its chunks.
-
-    Raises:
-        InputError: no files, or a situation names a chunk that no file has.
-    """
+def load_material(folder: Path = MATERIAL) -> list[dict[str, Any]]:
+    """Every situation of the TOML files, with its topic and the texts of all chunks."""
     files = [tomllib.loads(path.read_text(encoding="utf-8")) for path in sorted(folder.glob("*.toml"))]
-    if not files:
-        raise InputError(f"{folder}: no TOML files, expected the demo material; give its folder")
     texts = {id_: text for file in files for id_, text in file["chunks"].items()}
-    situations = [{"topic": file["topic"], **s} for file in files for s in file["situation"]]
-    for situation in situations:
-        unknown = [id_ for id_ in situation["chunks"] if id_ not in texts]
-        if unknown:
-            raise InputError(f"{folder}: {situation['question']!r} names the chunk {unknown[0]!r}; add it")
-        situation["texts"] = texts
-    return situations
+    defaults = [{"topic": file["topic"], "answerable": True, "cases": [], "texts": texts} for file in files]
+    return [head | s for head, file in zip(defaults, files, strict=True) for s in file["situation"]]
+
+
+def read_claim(text: str) -> Claim:
+    """A claim without marks; a leading `type:` or `type/verdict:` says what is wrong with it."""
+    tag = _TAG.match(text)
+    plain = _MARK.sub("", text[tag.end() :] if tag else text)
+    return Claim(plain, tag[1], tag[2] or VERDICT_OF[tag[1]]) if tag else Claim(plain, None, "supported")
 
 
 def read_statement(statement: str | dict[str, Any]) -> tuple[str, list[Claim]]:
     """The sentence as it is said, with its marks, and its claims."""
     if isinstance(statement, dict):
         return statement["say"], [read_claim(claim) for claim in statement["claims"]]
-    said = statement[match.end() :] if (match := _TAG.match(statement)) else statement
-    return said, [read_claim(statement)]
+    return _TAG.sub("", statement, count=1), [read_claim(statement)]
 
 
-def read_claim(text: str) -> Claim:
-    """A claim without marks; a leading `type:` or `type/verdict:` says what is wrong with it."""
-    match = _TAG.match(text)
-    if match is None:
-        return Claim(_ANY_MARK.sub("", text), None, "supported")
-    kind, verdict = match.groups()
-    return Claim(_ANY_MARK.sub("", text[match.end() :]), kind, verdict or VERDICT_OF[kind])
+def statement_of(situation: dict[str, Any], letter: str) -> tuple[str, list[Claim]]:
+    """What a letter of a plan stands for; a refusal makes no claim."""
+    if letter in "-?":
+        return REFUSAL if letter == "-" else situation["refusal_text"], []
+    pool = situation["false" if letter.isupper() else "true"]
+    return read_statement(pool[ord(letter.lower()) - ord("a")])
 
 
 def compose(situation: dict[str, Any], prompt_version: str, plan: str) -> Answer:
     """The answer that a plan such as `aB` describes, its marks renumbered to the order of its chunks."""
-    ids = list(situation["chunks"])
-    turn = int(unit(situation["question"], plan) * len(ids)) if not situation.get("fixed_order") else 0
+    ids = situation["chunks"]
+    turn = 0 if situation.get("fixed_order") else int(unit(situation["question"], prompt_version) * len(ids))
     answer = Answer(situation, prompt_version, plan, ids[turn:] + ids[:turn])
 
     def renumbered(mark: re.Match[str]) -> str:
-        return re.sub(r"\d+", lambda m: moved(int(m[0])), mark[0])
+        return re.sub(r"\d+", lambda m: str(moved(int(m[0]))), mark[0])
 
-    def moved(n: int) -> str:
-        return str((n - 1 - turn) % len(ids) + 1 if 1 <= n <= len(ids) else n)
+    def moved(n: int) -> int:
+        return (n - 1 - turn) % len(ids) + 1 if n <= len(ids) else n  # a fabricated mark stays one
 
-    if not plan:
-        return answer
-    answer.text = lead = situation.get("lead", "")
-    if situation.get("lead_claims"):
-        end = lead.index("\n")
-        answer.spans.append((0, end, [read_claim(claim) for claim in situation["lead_claims"]]))
+    answer.text = situation.get("lead", "") if plan else ""
+    if plan and situation.get("lead_claims"):
+        claims = [read_claim(claim) for claim in situation["lead_claims"]]
+        answer.spans.append((0, answer.text.index("\n"), claims))
     for position, letter in enumerate(plan):
         said, claims = statement_of(situation, letter)
         answer.text += situation.get("join", " ") if position else ""
         start = len(answer.text)
-        answer.text += _MARK.sub(renumbered, said)
+        answer.text += _NUMBERED.sub(renumbered, said)
         if claims:
             answer.spans.append((start, len(answer.text), claims))
     return answer
 
 
-def statement_of(situation: dict[str, Any], letter: str) -> tuple[str, list[Claim]]:
-    """What a letter of a plan stands for; a refusal makes no claim."""
-    if letter == "-":
-        return REFUSAL, []
-    if letter == "?":
-        return situation["refusal_text"], []
-    pool = situation["false" if letter.isupper() else "true"]
-    return read_statement(pool[ord(letter.lower()) - ord("a")])
-
-
-def all_answers(situations: Sequence[dict[str, Any]]) -> list[Answer]:
-    """Every planned answer, in an order that mixes topics; p13 first."""
-    answers = [
-        compose(situation, version, plan)
+def plan_days(situations: Sequence[dict[str, Any]]) -> list[list[Answer]]:
+    """The answers of two days: the first mostly p13, the second, after the roll-out, mostly p14; topics mixed."""
+    p13, p14 = (
+        sorted(
+            (compose(s, version, plan) for s in situations for plan in s[version]),
+            key=lambda a: unit(a.situation["question"], a.plan),
+        )
         for version in ("p13", "p14")
-        for situation in situations
-        for plan in situation[version]
-    ]
-    return sorted(answers, key=lambda a: (a.prompt_version, unit(a.situation["question"], a.plan)))
-
-
-def split_days(answers: Sequence[Answer]) -> tuple[list[Answer], list[Answer]]:
-    """Two days: the first mostly p13, the second, after the roll-out, mostly p14; topics mixed."""
-    p13 = [a for a in answers if a.prompt_version == "p13"]
-    p14 = [a for a in answers if a.prompt_version == "p14"]
-    cut = 2 * len(p13) // 3
-    first = p13[:cut] + p14[: ROWS_A_DAY - 1 - cut]
-    second = p13[cut:] + p14[ROWS_A_DAY - 1 - cut :]
-    order = [sorted(day, key=lambda a: unit(a.situation["question"], a.plan, "hour")) for day in (first, second)]
-    return order[0], order[1]
-
-
-def state_of(answer: Answer) -> str:
-    """The answer's state, as the job should find it."""
-    if not answer.plan:
-        return "empty_answer"
-    if answer.spans:
-        mixed = set(answer.plan) & {"-", "?"}
-        return "mixed" if mixed else "scored" if answer.chunk_ids else "no_context"
-    return "refusal"
-
-
-def citation_state_of(claim: Claim, said: str, answer: Answer) -> str:
-    """What the citations of a claim in the sentence `said` should be found to be."""
-    if claim.kind in CITATION_OF:
-        return CITATION_OF[claim.kind]
-    if not _MARK.search(said) and not _ANY_MARK.search(said):
-        return "missing"
-    return "ok" if claim.verdict == "supported" else "unsupported"
+    )
+    many = 2 * len(p13) // 3
+    few = ROWS_A_DAY - 1 - many  # the repeated row fills the day
+    days = [p13[:many] + p14[:few], p13[many:] + p14[few:]]
+    return [sorted(day, key=lambda a: unit(a.situation["question"], a.plan, "hour")) for day in days]
 
 
 def gold_rows(request_id: str, answer: Answer) -> Iterator[dict[str, Any]]:
-    """One row an atomic claim; none for an answer without evidence, whose state decides it."""
-    if state_of(answer) == "no_context":
-        return
-    for start, end, claims in answer.spans:
+    """One row an atomic claim; none for an answer without evidence: its state decides it, no claim is judged."""
+    for start, end, claims in answer.spans if answer.chunk_ids else ():
         said = answer.text[start:end]
+        cites = bool(_MARK.search(said)) or answer.situation.get("provider_citations", False)
         for claim in claims:
-            yield {
-                "request_id": request_id,
-                "start": start,
-                "end": end,
-                "sentence": said,
-                "claim": claim.text,
-                "verdict": claim.verdict,
-                "hallucination_type": claim.kind,
-                "citation_state": citation_state_of(claim, said, answer),
-            }
+            state = "missing" if not cites else "ok" if claim.verdict == "supported" else "unsupported"
+            state = CITATION_OF.get(claim.kind or "", state)
+            row = (request_id, start, end, said, claim.text, claim.verdict, claim.kind, state)
+            yield dict(zip(GOLD.names, row, strict=True))
 
 
 def token_logprobs(request_id: str, answer: Answer) -> list[dict[str, Any]]:
@@ -249,158 +181,120 @@ def token_logprobs(request_id: str, answer: Answer) -> list[dict[str, Any]]:
     for match in re.finditer(r"\s*\S+", answer.text):
         chance = unit(request_id, match.start())
         telling = re.search(r"[A-Z0-9]", match[0]) and any(s <= match.start() < e for s, e in wrong)
-        low = chance > 0.3 if telling else chance > 0.985
+        low = chance > (0.3 if telling else 0.985)
         tokens.append({"token": match[0], "logprob": -2.4 - 2 * chance if low else -0.01 - 0.6 * chance})
     return tokens
 
 
 def samples(answer: Answer, number: int) -> list[str]:
-    """Three other answers: the truth in two of three cases, except where every sample repeats the error."""
-    s, version, plan = answer.situation, answer.prompt_version, answer.plan
-    truth = "ab"[: len(s["true"])] or "-"
-    if not answer.hallucinated:
-        plans = [truth, truth[:1], truth[::-1]]
-    else:
-        plans = [plan, plan, plan] if number % 3 == 0 else [truth, plan, truth[:1]]
-    return [compose(s | {"fixed_order": False}, version, p).text for p in plans]
+    """Three other answers to the question: two hold the truth, except where every sample repeats the error."""
+    truth = "ab"[: len(answer.situation["true"])] or "-"
+    plans = [truth, answer.plan, truth[:1]] if number % 3 else [answer.plan] * 3
+    return [compose(answer.situation, answer.prompt_version, plan).text for plan in plans]
 
 
 def provider_citations(answer: Answer) -> list[dict[str, Any]]:
-    """Take the marks out of the answer; give what they said as a provider's structured citations."""
-    text, spans, out = "", [], []
-    for start, end, claims in answer.spans:
-        said = answer.text[start:end]
-        ids = [answer.chunk_ids[int(n) - 1] for m in _MARK.findall(said) for n in m.split(",")]
-        text += " " if text else ""
-        plain = _ANY_MARK.sub("", said)
-        spans.append((len(text), len(text) + len(plain), claims))
-        out.append({"start": len(text), "end": len(text) + len(plain), "text": plain, "chunk_ids": ids})
-        text += plain
-    answer.text, answer.spans = text, spans
-    return out
+    """Take the marks out of the answer; what they said comes back as a provider's structured citations."""
+    said = [answer.text[start:end] for start, end, _ in answer.spans]
+    plain = [_MARK.sub("", text) for text in said]
+    starts = [sum(len(text) + 1 for text in plain[:i]) for i in range(len(plain))]
+    answer.text = " ".join(plain)
+    ends = [start + len(text) for start, text in zip(starts, plain, strict=True)]
+    answer.spans = list(zip(starts, ends, (claims for _, _, claims in answer.spans), strict=True))
+    return [
+        {
+            "start": start,
+            "end": start + len(text),
+            "text": text,
+            "chunk_ids": chunks_cited(marked, answer.chunk_ids),
+        }
+        for start, text, marked in zip(starts, plain, said, strict=True)
+    ]
+
+
+def chunks_cited(text: str, chunk_ids: Sequence[str]) -> list[str]:
+    """The ids that the numbered marks of a text point at."""
+    return sorted({chunk_ids[int(n) - 1] for mark in _NUMBERED.findall(text) for n in mark.split(",")})
 
 
 def log_row(request_id: str, number: int, when: datetime, answer: Answer) -> dict[str, Any]:
     """The row of the log; which of the optional columns are filled goes by the row's number of the day."""
-    s = answer.situation
-    cited = {answer.chunk_ids[int(n) - 1] for n in cited_numbers(s, answer)}
-    row = {name: None for name in LOG.names} | {
-        "request_id": request_id,
+    s, scored = answer.situation, answer.state() == "scored"
+    stated = " ".join(read_statement(statement)[0] for statement in s["true"])
+    citations = provider_citations(answer) if s.get("provider_citations") else None
+    label = "hallucinated" if answer.hallucinated() else "grounded"
+    scores = [
+        round(0.93 - 0.08 * rank - 0.07 * unit(request_id, rank), 4) for rank in range(len(s["chunks"]))
+    ]
+    digest = hashlib.sha256(request_id.encode()).hexdigest()
+    origin = {"system": "tracing-tool", "project": f"{s['topic']}-assistant", "trace_id": digest[:32]}
+    return {
+        "request_id": None if (when.day, number) == (DAYS[-1].day, ROW_WITHOUT_ID) else request_id,
         "question": s["question"],
+        "answer": answer.text,
         "chunks": [
-            {"id": id_, "text": s["texts"][id_], "score": round(0.93 - 0.08 * rank - 0.07 * unit(request_id, rank), 4)}
-            for rank, id_ in enumerate(answer.chunk_ids)
+            {"id": i, "text": s["texts"][i], "score": scores[n]} for n, i in enumerate(answer.chunk_ids)
         ],
+        "samples": samples(answer, number // 5) if number % 5 == 0 and answer.spans else None,
+        "token_logprobs": token_logprobs(request_id, answer) if number % 4 == 0 else None,
         "prompt_version": answer.prompt_version,
         "model": "harbor-70b" if unit(request_id) < 0.4 else "harbor-8b",
         "topic": s["topic"],
-        "ts": when,
-        "answerable": s.get("answerable", True),
-        "gold_chunk_ids": sorted(cited) if s.get("answerable", True) else [],
-        "reference_answer": read_statement(s["true"][0])[1][0].text if s["true"] else None,
         "status": "insufficient_evidence" if answer.plan == "?" else "ok" if number % 2 else None,
-    }
-    if s.get("provider_citations"):
-        row["citations"] = provider_citations(answer)
-    if number % 4 == 0 and answer.text:
-        row["token_logprobs"] = token_logprobs(request_id, answer)
-    if number % 5 == 0 and answer.spans:
-        row["samples"] = samples(answer, number // 5)
-    if number % 3 == 0 and state_of(answer) == "scored":
-        row["human_label"] = "hallucinated" if answer.hallucinated else "grounded"
-    if number % 30 == 7:
-        row["origin"] = origin(request_id, s["topic"])
-    return row | {"answer": answer.text}
-
-
-def cited_numbers(situation: dict[str, Any], answer: Answer) -> set[str]:
-    """The numbers, in the order of this answer's chunks, of the chunks that hold what was asked for."""
-    if "gold" in situation:
-        ids = set(situation["gold"])
-    else:
-        marks = " ".join(read_statement(statement)[0] for statement in situation["true"])
-        ids = {situation["chunks"][int(n) - 1] for m in _MARK.findall(marks) for n in m.split(",")}
-    return {str(answer.chunk_ids.index(id_) + 1) for id_ in ids}
-
-
-def origin(request_id: str, topic: str) -> dict[str, str]:
-    """Where an imported row came from; the ids are hashes."""
-    digest = hashlib.sha256(request_id.encode()).hexdigest()
-    return {
-        "system": "tracing-tool",
-        "project": f"{topic}-assistant",
-        "trace_id": digest[:32],
-        "span_id": digest[32:48],
-        "evidence_rule": "last_retriever_before_answer",
+        "ts": when,
+        "answerable": s["answerable"],
+        "gold_chunk_ids": s.get("gold", chunks_cited(stated, s["chunks"])) if s["answerable"] else [],
+        "reference_answer": read_statement(s["true"][0])[1][0].text if s["true"] else None,
+        "human_label": label if number % 3 == 0 and scored else None,
+        "citations": citations,
+        "origin": origin | {"evidence_rule": "last_retriever"} if number % 30 == 7 else None,
     }
 
 
-def day_rows(day: datetime, answers: Sequence[Answer]) -> tuple[list[dict[str, Any]], list[dict[str, Any]], list[dict[str, Any]]]:
-    """Log rows, gold claims and gold answers of one day. The first day repeats a row, the last has one without an id."""
-    rows: list[dict[str, Any]] = []
-    gold: list[dict[str, Any]] = []
-    states: list[dict[str, Any]] = []
-    for number, answer in enumerate(answers):
-        request_id = f"{day:%m%d}-{number:03d}"
-        row = log_row(request_id, number, day + timedelta(minutes=12 * number, seconds=number % 60), answer)
-        rows.append(row)
-        if day == DAYS[-1] and number == 77:
-            row["request_id"] = None
-            continue
-        gold += gold_rows(request_id, answer)
-        states.append(
-            {
-                "request_id": request_id,
-                "prompt_version": answer.prompt_version,
-                "topic": answer.situation["topic"],
-                "state": state_of(answer),
-                "answerable": answer.situation.get("answerable", True),
-                "hallucinated": answer.hallucinated,
-                "cases": answer.situation.get("cases", []),
-            }
-        )
-    if day == DAYS[0]:
-        rows.insert(90, rows[31])
-    return rows, gold, states
-
-
-def write_demo(out: Path, material: Path = MATERIAL) -> tuple[int, int]:
+def write_demo(out: Path) -> tuple[int, int]:
     """Write the log under `out` and the gold files beside it; return the counts of rows and gold claims."""
     gold: list[dict[str, Any]] = []
     states: list[dict[str, Any]] = []
     n_rows = 0
-    for day, answers in zip(DAYS, split_days(all_answers(load_material(material))), strict=True):
-        rows, day_gold, day_states = day_rows(day, answers)
-        gold, states, n_rows = gold + day_gold, states + day_states, n_rows + len(rows)
-        folder = out / f"date={day:%Y-%m-%d}"
-        folder.mkdir(parents=True, exist_ok=True)
+    for day, answers in zip(DAYS, plan_days(load_material()), strict=True):
+        rows = []
+        for number, answer in enumerate(answers):
+            request_id = f"{day:%m%d}-{number:03d}"
+            rows.append(log_row(request_id, number, day + timedelta(minutes=12 * number), answer))
+            if rows[-1]["request_id"] is None:
+                continue  # it will be quarantined: no gold
+            gold += gold_rows(request_id, answer)
+            states.append(
+                {name: answer.situation.get(name) for name in ("topic", "answerable", "cases")}
+                | {"request_id": request_id, "prompt_version": answer.prompt_version}
+                | {"state": answer.state(), "hallucinated": answer.hallucinated()}
+            )
+        if day == DAYS[0]:
+            rows.insert(3 * REPEATED_ROW, rows[REPEATED_ROW])
+        n_rows += len(rows)
         size = -(-len(rows) // FILES_A_DAY)
         for part in range(FILES_A_DAY):
-            table = pa.Table.from_pylist(rows[part * size : (part + 1) * size], schema=LOG)
-            write(table, folder / f"part-{part}.parquet")
-    write(pa.Table.from_pylist(gold, schema=GOLD), out.parent / "gold.parquet")
-    write(pa.Table.from_pylist(states, schema=GOLD_ANSWERS), out.parent / "gold_answers.parquet")
+            path = out / f"date={day:%Y-%m-%d}" / f"part-{part}.parquet"
+            write(rows[part * size : (part + 1) * size], LOG, path)
+    write(gold, GOLD, out.parent / "gold.parquet")
+    write(states, GOLD_ANSWERS, out.parent / "gold_answers.parquet")
     return n_rows, len(gold)
 
 
-def write(table: pa.Table, path: Path) -> None:
+def write(rows: list[dict[str, Any]], schema: pa.Schema, path: Path) -> None:
     """One Parquet file with small row groups, so that a day makes several shards."""
-    pq.write_table(table, path, row_group_size=ROWS_A_GROUP, compression="zstd")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    pq.write_table(pa.Table.from_pylist(rows, schema=schema), path, row_group_size=ROWS_A_GROUP)
 
 
-def main() -> int:
+def main() -> None:
     """Command line."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description="Write the demo log and its gold files.")
     parser.add_argument("--out", type=Path, default=ROOT / "demo-run" / "log", help="folder of the log")
-    args = parser.parse_args()
-    try:
-        n_rows, n_claims = write_demo(args.out)
-    except InputError as err:
-        print(f"Error: {err}", file=sys.stderr)
-        return 1
-    print(f"{args.out}: {n_rows} answers over {len(DAYS)} days; {n_claims} gold claims beside it")
-    return 0
+    out = parser.parse_args().out
+    n_rows, n_claims = write_demo(out)
+    print(f"{out}: {n_rows} answers over {len(DAYS)} days; {n_claims} gold claims beside it")
 
 
 if __name__ == "__main__":
-    raise SystemExit(main())
+    main()
