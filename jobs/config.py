@@ -12,6 +12,7 @@ import dataclasses
 import difflib
 import hashlib
 import json
+import math
 import tomllib
 import types
 import typing
@@ -46,6 +47,14 @@ class ReadConfig:
 
     def __post_init__(self) -> None:
         _at_least("read", self, shard_rows=1, max_row_bytes=1)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Preset:
+    """A preset (configs/presets/*.toml): how another tool calls its columns."""
+
+    columns: Mapping[str, tuple[str, ...]]
+    """As `[read] columns`, which goes before it."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -407,9 +416,14 @@ class ClusterConfig:
     """Shards under way at once."""
     retries: int = 2
     """Times a failed shard or actor is tried again before it is reported."""
+    assumed_pairs_per_s: float = 1_000.0
+    """What `plan` reckons with until a run of this output has measured its own rate."""
+    assumed_claims_per_s: float = 50.0
+    """The same for claims out of the LLM."""
 
     def __post_init__(self) -> None:
         _at_least("cluster", self, n_judges=1, n_llms=1, shards_in_flight=1, retries=0)
+        _at_least("cluster", self, assumed_pairs_per_s=0.001, assumed_claims_per_s=0.001)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -460,11 +474,11 @@ def load_config(path: str | Path, overrides: Iterable[str] = (), *, judge: str |
         ConfigError: an unreadable file, an unknown or missing key, a value of the wrong type or range.
     """
     path = Path(path)
-    data = _read_toml(path)
+    data = _read_toml(path, "a deployment's TOML")
     for override in overrides:
         _apply_override(data, override)
     if judge is not None:
-        data.setdefault("judge", {})["card"] = str(Path(judge).resolve())
+        _put(data, "judge", "card", str(Path(judge).resolve()))
     unknown = [name for name in data if name not in _SECTIONS]
     if unknown:
         raise ConfigError(f"{path}: no section [{unknown[0]}]{_nearest(unknown[0], _SECTIONS)}")
@@ -479,7 +493,7 @@ def load_card(path: str | Path) -> JudgeCard:
         ConfigError: as `load_config`.
     """
     path = Path(path)
-    card = _section(path, "", JudgeCard, _read_toml(path))
+    card = _section(path, "", JudgeCard, _read_toml(path, "a judge card"))
     assert isinstance(card, JudgeCard)
     return dataclasses.replace(card, model=_relative(path, card.model, must_exist=True))
 
@@ -527,11 +541,11 @@ def _canonical(value: Any) -> Any:
     return value
 
 
-def _read_toml(path: Path) -> dict[str, Any]:
+def _read_toml(path: Path, what: str) -> dict[str, Any]:
     try:
         return tomllib.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
-        raise ConfigError(f"{path}: no such file; give the path of a deployment's TOML") from None
+        raise ConfigError(f"{path}: no such file; give the path of {what}") from None
     except (OSError, UnicodeDecodeError) as err:
         raise ConfigError(f"{path}: cannot be read: {err}; expected a UTF-8 TOML file") from err
     except tomllib.TOMLDecodeError as err:
@@ -547,11 +561,18 @@ def _apply_override(data: dict[str, Any], override: str) -> None:
         parsed = tomllib.loads(f"value = {value}")["value"]
     except tomllib.TOMLDecodeError:
         parsed = value.strip()  # a bare word is a string: --set judge.dtype=bfloat16
-    data.setdefault(section, {})[name] = parsed
+    _put(data, section, name, parsed)
+
+
+def _put(data: dict[str, Any], section: str, name: str, value: Any) -> None:
+    """Set one key; what is not a table stays as it is, for `_section` to refuse."""
+    table = data.setdefault(section, {})
+    if isinstance(table, dict):
+        table[name] = value
 
 
 def _section(path: Path, name: str, kind: type, raw: Any) -> Any:
-    where = f"{path}: [{name}]" if name else str(path)
+    where = f"{path}: [{name}]" if name else f"{path}:"
     if not isinstance(raw, dict):
         raise ConfigError(f"{where} is {raw!r}, expected a table of keys")
     hints = typing.get_type_hints(kind)
@@ -587,7 +608,8 @@ def _typed(where: str, hint: Any, value: Any) -> Any:
         if isinstance(value, dict):
             return {str(key): _typed(f"{where}.{key}", args[1], item) for key, item in value.items()}
     elif hint is float and isinstance(value, int | float) and not isinstance(value, bool):
-        return float(value)
+        if not math.isnan(value):  # no bound refuses it: every comparison with nan is false
+            return float(value)
     elif type(value) is hint:
         return value
     expected = "a list" if origin is tuple else "a table" if origin is Mapping else hint.__name__
@@ -601,10 +623,7 @@ def _resolve(config: Config) -> Config:
     columns = dict(read.columns)
     if read.preset:
         preset = base.parent / read.preset
-        mapped = _read_toml(preset).get("columns", {})
-        columns = {
-            key: _typed(f"{preset}: [columns] {key}", tuple[str, ...], v) for key, v in mapped.items()
-        } | columns
+        columns = dict(_section(preset, "", Preset, _read_toml(preset, "a preset")).columns) | columns
     decompose, samples = config.decompose, config.samples
     return dataclasses.replace(
         config,
