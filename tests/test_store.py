@@ -1,27 +1,21 @@
-"""The store: equal bytes for equal tables, freshness by content, and a kill at every step."""
+"""The store: what makes a file fresh and why it is stale; series, orphans, samples and runs."""
 
 import dataclasses
-import itertools
 import json
 import os
 import re
-import subprocess
-import sys
 from pathlib import Path
 
-import polars as pl
 import pyarrow as pa
-import pyarrow.dataset as ds
-import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from claimscore.jobs.config import StoreConfig
 from claimscore.jobs.errors import OutputError
-from claimscore.jobs.layout import TableFile, series_name
-from claimscore.jobs.records import CLAIMS, SAMPLES, conform
-from claimscore.jobs.store import FINGERPRINT_KEY, Store, fingerprint_of
+from claimscore.jobs.layout import TableFile
+from claimscore.jobs.records import SAMPLES
+from claimscore.jobs.store import Store, fingerprint_of
 
 DATE = "2026-11-28"
 SERIES = "demo-0123abcd"
@@ -59,159 +53,6 @@ def samples(*indices, key="k1", text="a sample"):
             "outcome": ["ok"] * len(indices),
         }
     )
-
-
-# What a table looks like on disk.
-
-
-def test_layout(store, tmp_path):
-    """Each table lies where the design says, its manifest beside the tables and not among them."""
-    write(store)
-    write(store, CLAIMS_FILE)
-    files = sorted(str(p.relative_to(tmp_path / "out")) for p in tmp_path.rglob("*") if p.is_file())
-    assert files == [
-        "state/manifests/claims/date=2026-11-28/00000000000000aa.json",
-        "state/manifests/verdicts/judge=demo-0123abcd/date=2026-11-28/00000000000000aa.json",
-        "tables/claims/date=2026-11-28/00000000000000aa.parquet",
-        "tables/verdicts/judge=demo-0123abcd/date=2026-11-28/00000000000000aa.parquet",
-    ]
-    assert store.path(CLAIMS_FILE) == str(tmp_path / "out" / files[2])
-
-
-def test_read_gives_what_was_written(store):
-    """A table comes back with its schema, its rows in order, and no partition keys."""
-    write(store)
-    assert store.read(VERDICTS_FILE) == conform(rows(), SCHEMA, where="test")
-
-
-def test_read_some_columns(store):
-    """Named columns come in the order asked for."""
-    write(store)
-    assert store.read(VERDICTS_FILE, ["p", "request_id"]).column_names == ["p", "request_id"]
-
-
-def test_read_what_is_missing(store):
-    """A file that is not there is a named failure with its path."""
-    with pytest.raises(OutputError) as caught:
-        store.read(CLAIMS_FILE)
-    assert str(caught.value) == (
-        f"{store.path(CLAIMS_FILE)}: no such file, expected a finished table; run its date"
-    )
-
-
-def test_read_what_is_damaged(store):
-    """A file that is no Parquet is a named failure in one line."""
-    write(store)
-    Path(store.path(VERDICTS_FILE)).write_bytes(b"PAR1 and nothing more")
-    with pytest.raises(
-        OutputError, match=r"cannot be read: [^\n]+, expected whole Parquet; remove it and run"
-    ):
-        store.read(VERDICTS_FILE)
-
-
-def test_an_empty_table_has_the_schema(store):
-    """A shard without claims gives a file that concatenates with the others."""
-    store.write(CLAIMS_FILE, CLAIMS.empty_table(), CLAIMS, parts=PARTS, counts={})
-    assert store.read(CLAIMS_FILE).schema == CLAIMS
-    assert store.is_fresh(CLAIMS_FILE, PARTS)
-
-
-def test_a_table_that_does_not_fit_its_schema_is_refused_and_nothing_is_written(store):
-    """A wrong table is a named failure before the old file is touched."""
-    write(store)
-    with pytest.raises(OutputError, match="columns missing"):
-        write(store, table=pa.table({"other": [1]}), parts={"claims": "new"})
-    assert store.is_fresh(VERDICTS_FILE, PARTS)
-
-
-def test_file_properties(store):
-    """zstd, statistics for the request id, and the fingerprint in the file itself."""
-    write(store)
-    footer = pq.read_metadata(store.path(VERDICTS_FILE))
-    column = footer.row_group(0).column(0)
-    assert (column.compression, column.statistics.max) == ("ZSTD", "r2")
-    assert footer.metadata[FINGERPRINT_KEY].decode() == fingerprint_of(PARTS)
-
-
-def test_timestamps_are_utc_microseconds(store):
-    """Times are stored so that Spark and polars read them as the same instant."""
-    schema = pa.schema([("ts", pa.timestamp("us", tz="UTC"))])
-    store.write(CLAIMS_FILE, pa.table({"ts": pa.array([1], schema[0].type)}), schema, parts=PARTS, counts={})
-    assert pl.read_parquet(store.path(CLAIMS_FILE)).schema["ts"] == pl.Datetime("us", "UTC")
-    logical = json.loads(pq.read_metadata(store.path(CLAIMS_FILE)).schema.column(0).logical_type.to_json())
-    assert (logical["isAdjustedToUTC"], logical["timeUnit"]) == (True, "microseconds")
-
-
-def test_row_groups_are_cut_by_uncompressed_size(tmp_path):
-    """5 MB of text under a limit of 1 MiB is row groups of at most 1 MiB, evenly filled."""
-    store = open_store(tmp_path, row_group_mib=1)
-    table = pa.table({"request_id": [f"{i:05}" * 200 for i in range(5_000)], "p": [0.0] * 5_000})
-    write(store, table=table)
-    footer = pq.read_metadata(store.path(VERDICTS_FILE))
-    sizes = [footer.row_group(i).num_rows for i in range(footer.num_row_groups)]
-    assert (len(sizes), sum(sizes)) == (5, 5_000)
-    assert max(sizes) * 1_008 <= 1024 * 1024
-
-
-@given(st.lists(st.integers(0, 20), max_size=4))
-def test_bytes_do_not_depend_on_how_rows_came_together(cuts):
-    """The same rows in any chunks and slices give the same file."""
-    table = rows(20)
-    chunked = pa.concat_tables([table.slice(a, b - a) for a, b in itertools.pairwise([0, *sorted(cuts), 20])])
-    store = open_store("/never/written")
-    one, other = (store._encode(t, SCHEMA, "x", where="test") for t in (table, chunked))
-    assert one == other
-
-
-def test_a_table_folder_is_read_as_it_is_while_files_are_made(store, monkeypatch):
-    """Readers (pyarrow, polars) scan a table folder at the moment when another file is half written."""
-    write(store)
-    folder = str(Path(store.path(VERDICTS_FILE)).parents[2])
-    seen = []
-    fsync = os.fsync
-
-    def scan_first(fd):
-        seen.append(ds.dataset(folder, partitioning="hive").to_table().num_rows)
-        seen.append(pl.scan_parquet(folder).collect().height)
-        seen.append(pl.scan_parquet(f"{folder}/**/*.parquet", hive_partitioning=True).collect().height)
-        fsync(fd)
-
-    monkeypatch.setattr(os, "fsync", scan_first)
-    write(store, dataclasses.replace(VERDICTS_FILE, shard_id="00000000000000bb"))
-    assert seen[:3] == [3, 3, 3]
-    assert seen[-3:] == [6, 6, 6]
-
-
-def test_partition_keys_reach_the_readers(store):
-    """The keys date and judge come from the folders, and so are in no file."""
-    write(store)
-    frame = pl.scan_parquet(Path(store.path(VERDICTS_FILE)).parents[2], hive_partitioning=True).collect()
-    assert frame.select("judge", "date").unique().rows() == [(SERIES, pl.Series([DATE]).str.to_date()[0])]
-
-
-@pytest.mark.parametrize("date", ["2026-13-01", "20261128", "2026-11-28T00:00", "../../etc", ""])
-def test_a_date_that_is_none_is_refused(date):
-    """Only a real day in the one spelling becomes a folder."""
-    with pytest.raises(OutputError, match=re.escape(f"date {date!r}: not a day, expected YYYY-MM-DD")):
-        TableFile("claims", date, "aa")
-
-
-@pytest.mark.parametrize("name", ["..", "a/b", "a=b", "Upper", "", ".hidden", "a\n"])
-def test_names_that_break_partitions_are_refused(name):
-    """A series from the command line cannot leave its folder or confuse a reader."""
-    with pytest.raises(OutputError, match="not a partition value"):
-        TableFile("verdicts", DATE, "aa", name)
-
-
-@given(st.text(max_size=30))
-def test_any_judge_name_makes_a_series(name):
-    """Whatever a judge card calls its judge, the series is a valid partition value."""
-    assert TableFile("verdicts", DATE, "aa", series_name(name, "0123456789abcdef")).series.endswith(
-        "-01234567"
-    )
-
-
-# What makes a file fresh.
 
 
 @given(
@@ -319,116 +160,6 @@ def test_what_a_manifest_holds(store):
         "counts": {"answers": 2},
         "run_id": "run-1",
     }
-
-
-# A kill at every step.
-
-KILL = """
-import os, sys
-from pathlib import Path
-import pyarrow as pa
-from claimscore.jobs.config import StoreConfig
-from claimscore.jobs.layout import TableFile
-from claimscore.jobs.store import Store
-
-base, last = sys.argv[1], int(sys.argv[2])
-schema = pa.schema([("request_id", pa.string())])
-file = TableFile("claims", "2026-11-28", "aa")
-
-def make(store, version):
-    table = pa.table({"request_id": [version * 8]})
-    store.write(file, table, schema, parts={"log content": version}, counts={})
-
-def dying_at(step, module, name, calls=[0]):
-    real = getattr(module, name)
-    def call(*args, **kwargs):
-        calls[0] += 1
-        if calls[0] == step: os._exit(9)
-        result = real(*args, **kwargs)
-        calls[0] += 1
-        if calls[0] == step: os._exit(9)
-        return result
-    setattr(module, name, call)
-
-for before in ("none", "old"):
-    for step in range(1, last + 1):
-        store = Store(f"{base}/{before}-{step}", StoreConfig(out="x"))
-        if before == "old":
-            make(store, "a")
-        child = os.fork()
-        if child == 0:
-            for module, name in ((os, "fsync"), (os, "open"), (Path, "open"), (Path, "replace"), (Path, "unlink")):
-                dying_at(step, module, name)
-            make(store, "b")
-            os._exit(0)
-        print(before, step, os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
-"""
-
-
-@pytest.fixture(scope="module")
-def killed(tmp_path_factory):
-    """Stores whose write was killed before and after each system call: (what was there before, folder)."""
-    base = tmp_path_factory.mktemp("killed")
-    done = subprocess.run(
-        [sys.executable, "-c", KILL, str(base), "48"], capture_output=True, text=True, check=True
-    )
-    lines = [line.split() for line in done.stdout.splitlines()]
-    stores = [(before, base / f"{before}-{step}") for before, step, code in lines if code == "9"]
-    assert any(code == "0" for _, _, code in lines), (
-        "the last steps must outlive the write, or some were not tried"
-    )
-    assert len(stores) > 40
-    return stores
-
-
-KILLED_FILE = TableFile("claims", DATE, "aa")
-
-
-def version_of(store):
-    return store.read(KILLED_FILE)["request_id"][0].as_py()[0]
-
-
-def test_a_kill_never_leaves_a_partial_file_among_the_tables(killed):
-    """Whatever lies under tables/ after a kill is a whole Parquet file."""
-    for _, folder in killed:
-        for path in (folder / "tables").rglob("*"):
-            assert path.is_dir() or (path.suffix == ".parquet" and pq.read_table(path).num_rows == 1)
-
-
-def test_a_kill_never_makes_a_file_fresh_that_is_another(killed):
-    """Old and new files have one size here; a file counts as one version only if it is that version."""
-    sizes = set()
-    for _, folder in killed:
-        store = open_store(folder)
-        sizes.add(store.root.size(KILLED_FILE.key))
-        for version in "ab":
-            if store.is_fresh(KILLED_FILE, {"log content": version}):
-                assert version_of(store) == version
-    assert len(sizes - {None}) == 1
-
-
-def test_the_old_file_stays_until_the_new_one_is_whole(killed):
-    """A dashboard that reads the folder sees the old rows or the new ones at every moment."""
-    assert {version_of(open_store(folder)) for before, folder in killed if before == "old"} == {"a", "b"}
-
-
-def test_the_rerun_after_a_kill_equals_an_uninterrupted_run(killed, tmp_path):
-    """After the next run, every killed store has the bytes of one that was never killed, and an empty tmp."""
-    table, schema = pa.table({"request_id": ["b" * 8]}), pa.schema([("request_id", pa.string())])
-    parts = {"log content": "b"}
-    whole = open_store(tmp_path / "whole")
-    whole.write(KILLED_FILE, table, schema, parts=parts, counts={})
-    for _, folder in killed:
-        store = open_store(folder)
-        with store.lock("rerun"):
-            if not store.is_fresh(KILLED_FILE, parts):
-                store.write(KILLED_FILE, table, schema, parts=parts, counts={})
-        assert store.is_fresh(KILLED_FILE, parts)
-        assert store.root.get(KILLED_FILE.key) == whole.root.get(KILLED_FILE.key)
-        assert store.root.keys("tmp") == []
-
-
-# Series, orphans, samples, runs.
 
 
 def test_files_that_count(store):

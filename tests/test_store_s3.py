@@ -80,7 +80,7 @@ def test_bytes_are_those_of_a_local_store(store, tmp_path):
 
 def test_a_large_object_is_whole(store):
     """More than one part of a multipart upload (5 MiB) still arrives as one object."""
-    data = os.urandom(1 << 20) * 12
+    data = os.urandom(1 << 20) * 6
     store.root.put("tables/large", data)
     assert store.root.get("tables/large") == data
 
