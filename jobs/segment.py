@@ -1,0 +1,283 @@
+"""Sentences of answers and chunks, with offsets into the original text.
+
+Blocks come from `blocks.py`, plain text from `inline.py`, sentence ends from `bounds.py`; here they meet, lines are told
+from wrapped prose, and each sentence gets its context. Text is judged without markup; `start:end` keeps it. Blocks
+that assert nothing are named (heading, lead_in, question, meta, code), narrowly: in doubt a sentence is a
+paragraph and gets claims. Knows no chunk ids: a citation mark stays with the sentence it follows.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from claimscore.jobs import records
+from claimscore.jobs.blocks import Block, read_blocks
+from claimscore.jobs.bounds import CLOSERS, ENDS, MARKS, has_word, sentence_bounds
+from claimscore.jobs.config import SegmentConfig
+from claimscore.jobs.inline import strip_inline
+from claimscore.jobs.phrases import find_refusals, fold_markers, is_small_talk
+
+_COLUMNS = ("answer_index", "sentence_index", "start", "end", "text", "context", "block", "is_refusal")
+_SCHEMA = pa.schema([records.SENTENCES.field(name) for name in _COLUMNS])
+_SPANS = pa.list_(pa.struct([("start", pa.int32()), ("end", pa.int32())]))
+
+_WRAPPED_LINE_CHARS = 45  # a line of prose is broken by hand only beyond this; a shorter one ends on purpose
+
+_LIST_LINE = re.compile(r"[•◦▪‣·●○■▶➤✓✔]\s*|\(?\d{1,2}[.)]\s+|\(?[a-zA-Z][)]\s+|[–—]\s+")
+_INLINE_NUMBER = re.compile(r"\(?\d{1,2}[.)]\s+")
+_QUESTION = re.compile(rf"[?？؟՞፧⁇⁈⸮\u037e][{CLOSERS}\s]*$")
+
+
+@dataclass(frozen=True, slots=True)
+class _Piece:
+    start: int
+    end: int
+    text: str
+    block: str
+
+
+def split_sentences(answers: pa.Array, config: SegmentConfig) -> pa.Table:
+    """The sentences of each answer, in order.
+
+    Args:
+        answers: N strings; a null or blank one gives no row.
+        config: markers of refusals, length of context, longest sentence in characters.
+
+    Returns:
+        The first eight columns of `records.SENTENCES`: `answers[answer_index][start:end]` is the sentence with
+        marks and markup; `text` is without markup, citation marks still in it; a table row reads
+        `Header value; Header value`. `block` is paragraph, list_item, table_row, quote, heading, lead_in,
+        question, meta or code. Code is one row a block. Empty in, empty out with the schema.
+    """
+    rows: list[tuple[int, int, int, int, str, str, str, bool]] = []
+    markers = fold_markers(config.refusal_markers)
+    for answer_index, answer in enumerate(answers.to_pylist()):
+        pieces = _pieces(answer, config) if answer else []
+        refusals = find_refusals([piece.text for piece in pieces], markers)
+        for i, (piece, context) in enumerate(zip(pieces, _contexts(pieces, config), strict=True)):
+            row = (answer_index, i, piece.start, piece.end, piece.text, context, piece.block, i in refusals)
+            rows.append(row)
+    columns = zip(*rows, strict=True) if rows else [()] * len(_COLUMNS)
+    return pa.table([pa.array(c, f.type) for c, f in zip(columns, _SCHEMA, strict=True)], schema=_SCHEMA)
+
+
+def sentence_spans(texts: pa.Array, config: SegmentConfig) -> pa.ListArray:
+    """Spans of the sentences of each chunk; table rows and list items are sentences of their own.
+
+    Spans are in order, do not overlap and together hold every character that is not blank, markup included, so a
+    window of spans is a slice of the chunk. Null and blank texts give an empty list.
+    """
+    rows = []
+    for text in texts.to_pylist():
+        spans = [(piece.start, piece.end) for piece in _pieces(text, config)] if text else []
+        rows.append([{"start": s, "end": e} for s, e in _tiled(text or "", spans)])
+    return pa.array(rows, _SPANS)
+
+
+def _tiled(text: str, spans: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+    """`spans` widened over what lies between them: markers to the span after, the rest at the end to the last."""
+    out: list[tuple[int, int]] = []
+    at = 0
+    for start, end in spans:
+        gap = text[at:start]
+        out.append((start - len(gap.lstrip()), end))
+        at = end
+    rest = text[at:].rstrip()
+    if out and rest:
+        out[-1] = (out[-1][0], at + len(rest))
+    elif rest:
+        out.append((at + len(rest) - len(rest.lstrip()), at + len(rest)))
+    return out
+
+
+# ---- from blocks to pieces ----
+
+
+def _pieces(text: str, config: SegmentConfig) -> list[_Piece]:
+    out: list[_Piece] = []
+    blocks = read_blocks(text)
+    for block, after in itertools.zip_longest(blocks, blocks[1:]):
+        if block.kind in ("code", "table_head", "table_row"):
+            (start, end), *_ = block.lines
+            plain = text[start:end] if block.kind == "code" else _row_text(block)
+            kind = "heading" if block.kind == "table_head" else block.kind
+            if has_word(plain):
+                out.append(_Piece(start, end, plain, kind))
+            continue
+        runs = list(_runs(text, block))
+        for i, (run, kind) in enumerate(runs):
+            following = runs[i + 1][1] if i + 1 < len(runs) else after.kind if after else None
+            pieces = list(_sentences(text, run, kind, config))
+            if pieces:
+                pieces[-1] = _named_lead_in(pieces[-1], following)
+            out += pieces
+    return _marks_joined(out)
+
+
+def _row_text(block: Block) -> str:
+    """`Header value; Header value` of a table row; a cell without a header or value gives what it has."""
+    parts = []
+    for header, cell in itertools.zip_longest(block.header, block.cells, fillvalue=""):
+        value = " ".join(strip_inline(cell)[0].split())
+        name = " ".join(strip_inline(header)[0].split())
+        if value:
+            parts.append(f"{name} {value}" if name and block.kind == "table_row" else value)
+    return "; ".join(parts)
+
+
+def _runs(text: str, block: Block) -> Iterator[tuple[list[tuple[int, int]], str]]:
+    """The lines of a block cut where a line end is meant, each run with its kind."""
+    run: list[tuple[int, int]] = []
+    kind = block.kind
+    for line_start, end in block.lines:
+        start = line_start
+        bullet = _LIST_LINE.match(text, start, end) if block.kind in ("paragraph", "list_item") else None
+        if run and (bullet or _ends_line(text[run[-1][0] : run[-1][1]], text[start:end])):
+            yield run, kind
+            run, kind = [], block.kind
+        if bullet and not run and (block.kind == "paragraph") and bullet.end() < end:
+            start, kind = bullet.end(), "list_item"
+        run.append((start, end))
+    if run:
+        yield run, kind
+
+
+def _ends_line(line: str, following: str) -> bool:
+    """True where the line end between the two is meant, not a wrap of running prose."""
+    last = line.rstrip(CLOSERS + " ")[-1:]
+    if last in ENDS or last in ":：":
+        return True
+    starts_low = following[:1].islower() or following[:1] in ",;)]"
+    return len(line) < _WRAPPED_LINE_CHARS and not starts_low
+
+
+def _named_lead_in(piece: _Piece, following: str | None) -> _Piece:
+    """A lead-in where the piece ends with a colon and a list, table, code or another block comes after it."""
+    if (
+        following is None
+        or not piece.text.endswith((":", "："))
+        or piece.block not in ("paragraph", "list_item", "quote")
+    ):
+        return piece
+    is_short = len(piece.text.split()) <= 8 and not any(c.isdigit() for c in piece.text)
+    if following in ("list_item", "table_head", "table_row", "code", "quote") or is_short:
+        return _Piece(piece.start, piece.end, piece.text, "lead_in")
+    return piece
+
+
+def _marks_joined(pieces: Sequence[_Piece]) -> list[_Piece]:
+    """A piece of nothing but marks goes to the piece before it, across a line or block end."""
+    out: list[_Piece] = []
+    tail: list[_Piece] = []  # marks that follow out[-1]; joined once, so that 100,000 of them stay linear
+    for piece in [*pieces, None]:
+        if piece and out and "code" not in (piece.block, out[-1].block) and _is_marks(piece.text):
+            tail.append(piece)
+            continue
+        if tail:
+            text = " ".join((out[-1].text, *(mark.text for mark in tail)))
+            out[-1] = _Piece(out[-1].start, tail[-1].end, text, out[-1].block)
+            tail = []
+        if piece:
+            out.append(piece)
+    return out
+
+
+def _is_marks(text: str) -> bool:
+    return text[:1] in "[【［" and not has_word(MARKS.sub("", text))
+
+
+# ---- from a run of lines to sentences ----
+
+
+def _sentences(
+    text: str, run: Sequence[tuple[int, int]], kind: str, config: SegmentConfig
+) -> Iterator[_Piece]:
+    joined, where = _joined(text, run)
+    plain, offsets = strip_inline(joined)
+    spans = [
+        s
+        for s in sentence_bounds(plain, config.language, config.max_sentence_chars)
+        if has_word(plain[s[0] : s[1]])
+    ]
+    ends = [offsets[end - 1] + 1 for _, end in spans]
+    for i, (start, end) in enumerate(spans):
+        # Markup taken off between two sentences: what touches the one before closes it, the rest opens the next.
+        low = ends[i - 1] if i else 0
+        gap = joined[low : offsets[start]]
+        if i:
+            gap = gap[_touching(gap) :]
+        high = offsets[spans[i + 1][0]] if i + 1 < len(spans) else len(joined)
+        first = offsets[start] - len(gap.lstrip())
+        last = ends[i] + _touching(joined[ends[i] : high])
+        sentence = plain[start:end]
+        if numbering := _INLINE_NUMBER.match(sentence) if len(spans) > 1 else None:
+            sentence = sentence[numbering.end() :] or sentence
+        yield _Piece(where[first], where[last - 1] + 1, " ".join(sentence.split()), _kind(sentence, kind))
+
+
+def _touching(gap: str) -> int:
+    """Characters at the front of `gap` before its first blank."""
+    return next((i for i, char in enumerate(gap) if char.isspace()), len(gap))
+
+
+def _joined(text: str, run: Sequence[tuple[int, int]]) -> tuple[str, Sequence[int]]:
+    """The lines of a run joined by blanks, and the offset in `text` of each character."""
+    if len(run) == 1:
+        start, end = run[0]
+        return text[start:end], range(start, end)
+    offsets: list[int] = []
+    for start, end in run:
+        offsets.extend(range(start, end + 1))  # the blank stands where the line end was
+    return " ".join(text[s:e] for s, e in run), offsets[:-1]
+
+
+def _kind(sentence: str, kind: str) -> str:
+    if kind == "heading":  # a statement in large print is still a statement
+        return "paragraph" if sentence.rstrip()[-1:] in ".!。" and len(sentence.split()) > 3 else kind
+    bare = MARKS.sub("", sentence)
+    if _QUESTION.search(bare[-40:]):
+        return "question"
+    return "meta" if is_small_talk(sentence) else kind
+
+
+# ---- context ----
+
+
+def _contexts(pieces: Sequence[_Piece], config: SegmentConfig) -> Iterator[str]:
+    """For each piece, the text before it that a pronoun may point into; list items and rows see their lead-in."""
+    recent: list[str] = []
+    lead = ""
+    for piece in pieces:
+        before = recent[-config.context_sentences :] if config.context_sentences else []
+        in_list = piece.block in ("list_item", "table_row")
+        lead = lead if in_list or piece.block in ("question", "lead_in", "heading") else ""
+        if in_list and lead and lead not in before and before:
+            before = before[1:] if len(before) == config.context_sentences else before
+            room = config.context_chars - len(lead) - 1
+            yield (
+                f"{lead} {_tail(' '.join(before), room)}".strip()
+                if room > 0
+                else _tail(lead, config.context_chars)
+            )
+        else:
+            yield _tail(" ".join(before), config.context_chars)
+        if piece.block not in ("code", "meta"):
+            recent = [*recent[-8:], piece.text]
+        if piece.block in ("lead_in", "heading"):
+            lead = piece.text
+
+
+def _tail(text: str, limit: int) -> str:
+    """The last `limit` characters at most, beginning at a word."""
+    if len(text) <= limit:
+        return text
+    cut = text[len(text) - limit :] if limit > 0 else ""
+    if cut and not text[len(text) - limit - 1].isspace():
+        blank = next((i for i, char in enumerate(cut) if char.isspace()), None)
+        cut = cut if blank is None else cut[blank:]
+    return cut.strip()
