@@ -1,0 +1,281 @@
+"""Who may import whom: the layout of jobs/ held by a table, so that stages stay apart and start-up stays cheap."""
+
+import ast
+import graphlib
+import importlib.metadata
+import re
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+
+PROVIDED_BY = importlib.metadata.packages_distributions()
+
+# Everyone may import these; they import each other only in this order.
+BASE = ("errors", "records", "config")
+
+# A file of jobs/ -> the files of jobs/ that it may import beside BASE. A new file needs a line here.
+MAY_IMPORT = {
+    "errors": (),
+    "records": (),
+    "config": (),
+    # The log: a stage, and the parts that only it is made of.
+    "read": ("columns", "logfile", "rows"),
+    "rows": ("columns", "logfile"),
+    "logfile": ("columns", "literals"),
+    "columns": ("literals",),
+    "literals": (),
+    "imports": (),
+    # Sentences and citations.
+    "segment": ("blocks", "bounds", "inline", "phrases"),
+    "citations": ("inline", "provider", "quotes"),
+    "blocks": (),
+    "bounds": (),
+    "inline": (),
+    "phrases": ("bounds",),
+    "provider": (),
+    "quotes": (),
+    # Claims.
+    "decompose": ("origin",),
+    "origin": (),
+    "llm": (),
+    # Pairs and their scores.
+    "evidence": ("pairs", "windows"),
+    "pairs": ("windows",),
+    "windows": (),
+    "judge": ("batch", "checkpoint", "encoder"),
+    "encoder": ("checkpoint",),
+    "checkpoint": (),
+    "batch": (),
+    # Rules.
+    "triage": (),
+    "consistency": (),
+    "rules": ("values",),
+    "values": ("dates", "quantities", "units"),
+    "quantities": ("dates", "spelled", "units"),
+    "spelled": (),
+    "dates": (),
+    "units": (),
+    "referee": (),
+    "verdicts": (),
+    "answers": (),
+    "metrics": (),
+    "compare": (),
+    # Files.
+    "store": ("layout", "output"),
+    "layout": (),
+    "output": (),
+    "shards": (),
+    # What joins the stages: one page, the files around it, a day, a cluster.
+    "pipeline": (
+        *("answers", "citations", "consistency", "decompose", "evidence", "pairs", "rules", "segment"),
+        *("triage", "verdicts", "windows"),
+    ),
+    "plan": ("checkpoint", "layout", "store"),
+    "shard_run": ("consistency", "pipeline", "plan", "read", "store"),
+    "nightly": ("layout", "metrics", "plan", "read", "shard_run", "shards", "store"),
+    "estimate": ("nightly", "plan", "read", "segment", "store", "windows"),
+    "cluster": ("judge", "llm", "nightly", "pairs", "pipeline", "plan", "shard_run", "store"),
+    # The command line.
+    "progress": (),
+    "reports": ("compare", "metrics", "progress", "store"),
+    "operate": ("cluster", "nightly", "plan", "progress", "store"),
+    "cli": ("estimate", "operate", "reports"),
+}
+
+# No table may let one of these import another.
+STAGES = {
+    *("read", "imports", "segment", "citations", "decompose", "llm", "evidence", "judge", "triage"),
+    *("consistency", "rules", "referee", "verdicts", "answers", "metrics", "compare", "store"),
+}
+
+# A package that is slow to import, or that a test must be able to do without -> the only files that import it.
+OWNERS = {
+    "ray": {"cluster"},
+    "click": {"cli"},
+    "vllm": {"llm"},
+    "torch": {"checkpoint", "encoder", "judge"},
+    "safetensors": {"checkpoint"},
+    "tokenizers": {"judge"},
+    "huggingface_hub": {"checkpoint"},
+    "markdown_it": {"blocks"},
+    "sentencex": {"bounds"},
+    "icu4py": {"bounds"},
+    "transformers": set(),  # a second way to run a model, and a minute of imports: tests compare with it, we do not use it
+    "triton": set(),  # kernels/ only
+}
+
+HEAVY = ("torch", "ray", "vllm", "transformers")
+
+
+class Import(NamedTuple):
+    """One imported module, dotted, and whether it is imported when the file is."""
+
+    module: str
+    at_start: bool
+
+
+def imports_of(file):
+    """Every import of a source file, those inside functions too."""
+    found = []
+
+    def visit(node, at_start):
+        for child in ast.iter_child_nodes(node):
+            inside = isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef) or (
+                isinstance(child, ast.If) and "TYPE_CHECKING" in ast.unparse(child.test)
+            )
+            if isinstance(child, ast.Import):
+                found.extend(Import(alias.name, at_start) for alias in child.names)
+            elif isinstance(child, ast.ImportFrom):
+                assert child.level == 0, (
+                    f"{file.name}:{child.lineno}: a relative import; write claimscore.jobs"
+                )
+                is_package = child.module in ("claimscore.jobs", "claimscore.kernels", "claimscore")
+                names = [f".{alias.name}" for alias in child.names] if is_package else [""]
+                found.extend(Import(child.module + name, at_start) for name in names)
+            visit(child, at_start and not inside)
+
+    visit(ast.parse(file.read_text(encoding="utf-8")), at_start=True)
+    return found
+
+
+FILES = {file.stem: file for file in sorted((ROOT / "jobs").glob("*.py"))}
+IMPORTS = {name: imports_of(file) for name, file in FILES.items()}
+
+
+def ours(name):
+    """The files of jobs/ that a file of jobs/ imports."""
+    return {i.module.split(".")[2] for i in IMPORTS[name] if i.module.startswith("claimscore.jobs.")}
+
+
+def foreign(name, *, at_start=None):
+    """The top-level third-party packages that a file of jobs/ imports."""
+    return {
+        i.module.split(".")[0]
+        for i in IMPORTS[name]
+        if (at_start is None or i.at_start == at_start)
+        and i.module.split(".")[0] not in {*sys.stdlib_module_names, "claimscore"}
+    }
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_a_file_imports_what_the_table_lets_it(name):
+    """A file of jobs/ stands in the table and imports nothing of ours beside its line, not even inside a function."""
+    base = BASE[: BASE.index(name)] if name in BASE else BASE
+
+    assert ours(name) <= {*MAY_IMPORT.get(name, ()), *base}, (
+        f"{name}.py: the table has {MAY_IMPORT.get(name)}"
+    )
+    assert name in MAY_IMPORT
+
+
+@pytest.mark.parametrize("name", sorted(STAGES & FILES.keys()))
+def test_stages_do_not_import_one_another(name):
+    """A stage knows the tables and not who makes them."""
+    assert ours(name) & STAGES == set()
+
+
+def test_nothing_imports_in_a_circle():
+    """The files have an order in which each comes after what it imports."""
+    order = list(graphlib.TopologicalSorter({name: ours(name) for name in FILES}).static_order())
+
+    assert set(FILES) <= set(order)
+
+
+@pytest.mark.parametrize("package", OWNERS)
+def test_a_package_is_imported_by_its_owners_only(package):
+    """One file imports ray, one click, one vllm."""
+    assert {name for name in FILES if package in foreign(name)} <= OWNERS[package]
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_a_file_imports_vllm_only_when_it_is_called(name):
+    """Importing a module never starts vllm: it takes seconds and every GPU it sees."""
+    assert "vllm" not in foreign(name, at_start=True)
+
+
+@pytest.mark.skipif("cli" not in FILES, reason="there is no cli.py")
+def test_the_command_line_starts_with_click_alone():
+    """`claimscore --help` imports click, config and errors; the rest waits inside the commands."""
+    at_start = {
+        i.module
+        for i in IMPORTS["cli"]
+        if i.at_start and i.module.split(".")[0] not in sys.stdlib_module_names
+    }
+
+    assert at_start <= {"click", "claimscore.jobs.config", "claimscore.jobs.errors"}
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_no_file_imports_by_a_string(name):
+    """An import that the table cannot see would make it worthless."""
+    calls = [node.func for node in ast.walk(ast.parse(FILES[name].read_text())) if isinstance(node, ast.Call)]
+    builtins = {call.id for call in calls if isinstance(call, ast.Name)}
+    methods = {call.attr for call in calls if isinstance(call, ast.Attribute)}  # polars has a list.eval
+
+    assert builtins & {"import_module", "__import__", "exec", "eval"} == set()
+    assert "import_module" not in methods
+
+
+@pytest.mark.parametrize("file", sorted((ROOT / "kernels").glob("*.py")), ids=lambda file: file.stem)
+def test_kernels_know_no_jobs(file):
+    """A kernel is tensors in, tensors out."""
+    assert [i.module for i in imports_of(file) if i.module.startswith("claimscore.jobs")] == []
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_what_is_imported_at_start_is_a_dependency(name):
+    """A package that a file needs to be imported is installed with us, not only on a developer's machine."""
+    declared = {re.split(r"[<>=\[ ;]", item)[0].lower() for item in PYPROJECT["project"]["dependencies"]}
+
+    undeclared = {
+        package
+        for package in foreign(name, at_start=True)
+        if declared.isdisjoint(dist.lower().replace("_", "-") for dist in PROVIDED_BY.get(package, ()))
+    }
+    assert undeclared == set()
+
+
+def loaded_by(modules):
+    """The heavy packages that a fresh interpreter holds after importing these modules of ours."""
+    code = f"import sys, {', '.join(f'claimscore.jobs.{name}' for name in modules)}; print(*sys.modules)"
+    out = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True, cwd="/")
+    return set(HEAVY) & set(out.stdout.split())
+
+
+@pytest.mark.parametrize("name", [name for name in ("config", "records", "llm", "cli") if name in FILES])
+def test_importing_a_light_module_loads_nothing_heavy(name):
+    """Reading a config, a schema, a help text or the promises of vllm costs no torch, ray or vllm."""
+    assert loaded_by([name]) == set()
+
+
+def test_importing_every_other_file_loads_nothing_heavy():
+    """Only the judge's files need torch and only the cluster's ray; the stages and the page run without."""
+    needs_heavy = {"encoder", "judge", "cluster"}
+
+    assert loaded_by(sorted(FILES.keys() - needs_heavy)) == set()
+
+
+def test_the_packages_are_the_folders():
+    """A folder that `packages` leaves out is silently missing from the wheel."""
+    folders = {
+        file.parent.relative_to(ROOT) for top in ("jobs", "kernels") for file in (ROOT / top).rglob("*.py")
+    }
+    setuptools = PYPROJECT["tool"]["setuptools"]
+
+    assert {".".join(("claimscore", *folder.parts)) for folder in folders} == set(setuptools["packages"])
+    assert {f"claimscore.{folder.parts[0]}": folder.parts[0] for folder in folders} == setuptools[
+        "package-dir"
+    ]
+
+
+@pytest.mark.parametrize("folder", ["jobs", "kernels", "tests", "."])
+def test_no_folder_is_a_regular_package(folder):
+    """An __init__.py would make the folder shadow the installed package `kernels`, or the tests' names collide."""
+    assert not (ROOT / folder / "__init__.py").exists()
