@@ -1,0 +1,344 @@
+"""The demo log: what it must hold, and that its gold is true to its text."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+import sys
+from collections import Counter
+from pathlib import Path
+from types import ModuleType
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from claimscore.jobs import records
+
+SCRIPTS = Path(__file__).resolve().parent.parent / "scripts"
+
+
+def load(name: str) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(f"script_{name}", SCRIPTS / f"{name}.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module  # dataclasses look their module up
+    spec.loader.exec_module(module)
+    return module
+
+
+make_demo_log = load("make_demo_log")
+
+
+@pytest.fixture(scope="module")
+def demo(tmp_path_factory):
+    """The folder that holds the log and the gold files."""
+    root = tmp_path_factory.mktemp("demo")
+    make_demo_log.write_demo(root / "log")
+    return root
+
+
+@pytest.fixture(scope="module")
+def log(demo) -> pa.Table:
+    files = sorted((demo / "log").glob("date=*/*.parquet"))
+    return pa.concat_tables([pq.read_table(file, partitioning=None) for file in files])
+
+
+@pytest.fixture(scope="module")
+def rows(log) -> dict[str, dict]:
+    return {row["request_id"]: row for row in log.to_pylist() if row["request_id"]}
+
+
+@pytest.fixture(scope="module")
+def gold(demo) -> list[dict]:
+    return pq.read_table(demo / "gold.parquet").to_pylist()
+
+
+@pytest.fixture(scope="module")
+def states(demo) -> list[dict]:
+    return pq.read_table(demo / "gold_answers.parquet").to_pylist()
+
+
+@pytest.fixture(scope="module")
+def cases(rows, states) -> dict[str, list[dict]]:
+    """Special case -> its rows of the log."""
+    out: dict[str, list[dict]] = {}
+    for state in states:
+        for case in state["cases"]:
+            out.setdefault(case, []).append(rows[state["request_id"]] | {"state": state["state"]})
+    return out
+
+
+def test_two_runs_write_the_same_bytes(demo, tmp_path):
+    """Nothing in the log depends on the run that made it."""
+    make_demo_log.write_demo(tmp_path / "log")
+
+    files = sorted(path.relative_to(demo) for path in demo.rglob("*.parquet"))
+    assert len(files) == 6
+    assert [(demo / f).read_bytes() for f in files] == [(tmp_path / f).read_bytes() for f in files]
+
+
+def test_each_day_has_120_rows_in_four_row_groups(demo):
+    """A day is cut into files and row groups, so that it makes several shards."""
+    for day in ("2026-11-27", "2026-11-28"):
+        files = [pq.ParquetFile(f) for f in sorted((demo / "log" / f"date={day}").glob("*.parquet"))]
+        assert sum(f.metadata.num_rows for f in files) == 120
+        assert [f.num_row_groups for f in files] == [2, 2]
+
+
+def test_the_log_has_our_own_columns(log):
+    """With its odd row left out and `flags` added, the log is a table of records.LOG."""
+    kept = log.filter(log["request_id"].is_valid())
+    flags = pa.array([[]] * kept.num_rows, pa.list_(pa.string()))
+
+    assert (
+        records.LOG.names
+        == records.conform(kept.append_column("flags", flags), records.LOG, where="demo").column_names
+    )
+
+
+def test_times_lie_in_the_day_of_the_folder(demo):
+    """Every ts is of the date that its folder names."""
+    for file in (demo / "log").glob("date=*/*.parquet"):
+        stamps = pq.read_table(file, partitioning=None)["ts"].to_pylist()
+        assert {f"date={ts:%Y-%m-%d}" for ts in stamps} == {file.parent.name}
+
+
+def test_every_situation_is_used_whole():
+    """No statement of the material is left out of every answer, and there are at least 90 situations."""
+    situations = make_demo_log.load_material()
+    assert len(situations) >= 90
+    for s in situations:
+        used = set("".join(s["p13"] + s["p14"]))
+        wanted = set("abcdef"[: len(s["true"])]) | set("ABCDEF"[: len(s["false"])])
+        assert wanted <= used, s["question"]
+
+
+def test_the_log_stays_small_enough_for_two_cores(gold):
+    """At most 330 different sentences of more than eight words, and short answers on the whole."""
+    sentences = {re.sub(r" ?\[[^]]*\]", "", row["sentence"]) for row in gold}
+    assert len([s for s in sentences if len(s.split()) > 8]) <= 330
+
+
+def test_one_row_repeats_another_word_for_word(log):
+    """The repeated request_id is on two identical rows."""
+    repeated = [id_ for id_, n in Counter(log["request_id"].to_pylist()).items() if n > 1]
+    assert len(repeated) == 1
+    twin, other = (row for row in log.to_pylist() if row["request_id"] == repeated[0])
+    assert twin == other
+
+
+def test_one_row_has_no_id_and_no_gold(log, gold, states):
+    """The row to be quarantined is in the log alone."""
+    assert log["request_id"].null_count == 1
+    ids = set(log["request_id"].to_pylist())
+    assert {row["request_id"] for row in gold} <= {row["request_id"] for row in states} == ids - {None}
+
+
+def test_gold_spans_slice_their_sentences(rows, gold):
+    """`answer[start:end]` is the sentence, marks and all, and spans are whole statements."""
+    for row in gold:
+        answer = rows[row["request_id"]]["answer"]
+        assert answer[row["start"] : row["end"]] == row["sentence"]
+        assert row["sentence"].strip() == row["sentence"] != ""
+
+
+def test_gold_claims_carry_no_marks(gold):
+    """A claim is text for a judge: no citation marks, no tags of the material, no markup."""
+    for row in gold:
+        assert not re.search(r"\[|\]|\*\*|\||^\w+: ", row["claim"]), row["claim"]
+
+
+def test_gold_verdicts_follow_their_types(gold):
+    """Contradicted and unsupported claims have a type; a supported one has at most a citation's."""
+    for row in gold:
+        kind = row["hallucination_type"]
+        if row["verdict"] == "supported":
+            assert kind in {None, "miscitation", "fabricated_citation"}
+        else:
+            assert kind in set(make_demo_log.VERDICT_OF) - {"miscitation"}
+        assert row["verdict"] in set(records.Verdict)
+        assert row["citation_state"] in set(records.CitationState)
+
+
+@pytest.mark.parametrize("kind", list(records.HallucinationType))
+def test_every_type_is_planted_at_least_six_times(gold, kind):
+    """A recall by type needs something to count."""
+    assert sum(row["hallucination_type"] == kind for row in gold) >= 6
+
+
+def test_fabricated_marks_point_beyond_the_chunks(rows, gold):
+    """A mark is fabricated if and only if its number is no chunk's."""
+    for row in gold:
+        marks = re.findall(r"\[\^?(\d+(?:, \d+)*)\]", row["sentence"])
+        beyond = [
+            n for mark in marks for n in mark.split(",") if int(n) > len(rows[row["request_id"]]["chunks"])
+        ]
+        assert bool(beyond) == (row["citation_state"] == "fabricated"), row
+
+
+def test_a_miscited_claim_cites_none_of_the_evidence(rows, gold):
+    """The chunks that a miscitation names are not those that hold the answer, which were retrieved."""
+    for row in gold:
+        if row["hallucination_type"] == "miscitation":
+            log_row = rows[row["request_id"]]
+            ids = [chunk["id"] for chunk in log_row["chunks"]]
+            cited = {ids[int(n) - 1] for n in re.findall(r"\[(\d+)\]", row["sentence"])}
+            assert set(log_row["gold_chunk_ids"]) - cited, row
+            assert set(log_row["gold_chunk_ids"]) <= set(ids)
+
+
+def numbers(text: str) -> set[str]:
+    return set(re.findall(r"\d+(?:[.,:]\d+)*", text))
+
+
+def test_numbers_of_supported_claims_stand_in_the_chunks_or_the_question(rows, gold):
+    """A typing slip in the material would make a true statement false."""
+    summed = {"204"}  # 84 + 120: the claim that adds up
+    for row in gold:
+        if row["verdict"] == "supported":
+            source = rows[row["request_id"]]
+            evidence = " ".join(c["text"] for c in source["chunks"]) + source["question"]
+            assert numbers(row["claim"]) - numbers(evidence) <= summed, row
+
+
+def test_confabulations_bring_a_new_number_or_name(rows, gold):
+    """What makes a confabulation is in no chunk; what makes a conflation is in one of them."""
+    for row in gold:
+        evidence = " ".join(c["text"] for c in rows[row["request_id"]]["chunks"])
+        names = {name for name in re.findall(r"(?<!^)\b[A-Z]\w+", row["claim"]) if name not in evidence}
+        new = numbers(row["claim"]) - numbers(evidence)
+        if row["hallucination_type"] == "confabulation":
+            assert new | names, row
+        if row["hallucination_type"] == "conflation":
+            assert not new, row
+
+
+def test_the_second_prompt_version_is_visibly_worse(states):
+    """p14 hallucinates at least twice as often as p13, in both days' answers together."""
+    share = {
+        version: [
+            s["hallucinated"] for s in states if s["prompt_version"] == version and s["state"] == "scored"
+        ]
+        for version in ("p13", "p14")
+    }
+    p13, p14 = (sum(flags) / len(flags) for flags in share.values())
+    assert 0.1 < p13 < 0.3 < 2 * p13 < p14 < 0.75
+
+
+@pytest.mark.parametrize("column", ["prompt_version", "model", "topic"])
+def test_every_group_is_in_both_days(demo, column):
+    """Metrics of two days can be put side by side."""
+    days = [
+        {
+            v
+            for file in folder.glob("*.parquet")
+            for v in pq.read_table(file, columns=[column], partitioning=None)[column].to_pylist()
+        }
+        for folder in sorted((demo / "log").glob("date=*"))
+    ]
+    assert days[0] == days[1]
+    assert len(days[0]) == (6 if column == "topic" else 2)
+
+
+def test_optional_columns_are_filled_on_some_rows(rows):
+    """Samples, logprobs, labels, statuses, origins and provider citations are there, and not everywhere."""
+    filled = {
+        name: sum(row[name] is not None for row in rows.values())
+        for name in ("samples", "token_logprobs", "human_label", "status", "origin", "citations")
+    }
+    assert all(3 <= n < len(rows) for n in filled.values()), filled
+    assert {len(row["samples"]) for row in rows.values() if row["samples"] is not None} == {3}
+
+
+def test_tokens_join_to_their_answer(rows):
+    """The logged tokens are the answer, so that their offsets can be told."""
+    for row in rows.values():
+        if row["token_logprobs"] is not None:
+            assert "".join(t["token"] for t in row["token_logprobs"]) == row["answer"]
+
+
+def test_refusals_are_right_and_wrong(states, rows):
+    """There are refusals of both kinds by the exact marker, and unanswerable questions that were answered."""
+    refusals = [s for s in states if s["state"] == "refusal"]
+    assert sum(s["answerable"] for s in refusals) >= 4
+    assert sum(not s["answerable"] for s in refusals) >= 5
+    assert sum(s["state"] == "scored" and not s["answerable"] for s in states) >= 5
+    marker = "I don't have enough information to answer that."
+    by_status = [s for s in refusals if rows[s["request_id"]]["answer"] != marker]
+    assert [rows[s["request_id"]]["status"] for s in by_status] == ["insufficient_evidence"]
+
+
+def answers_of(cases: dict[str, list[dict]], case: str) -> str:
+    return "\n".join(row["answer"] for row in cases[case])
+
+
+@pytest.mark.parametrize(
+    ("case", "said"),
+    [
+        ("card_lounge_fuel", "unlimited lounge access"),
+        ("card_lounge_fuel", "5% fuel cashback"),
+        ("card_lounge_fuel", "Rs 3 lakh"),
+        ("refund_window", "30 days"),
+        ("dose", "500 mg"),
+        ("markdown", "**"),
+        ("markdown", "## "),
+        ("markdown", "\n- "),
+        ("table", "|---|"),
+        ("code_block", "```"),
+        ("mark_forms", "[garden-1]"),
+        ("mark_forms", "[1, 3]"),
+        ("mark_forms", "[^3]"),
+        ("quote", '"was cast in 1703'),
+        ("language_de", "Fahrräder"),
+        ("language_es", "maleta"),
+        ("language_fr", "étudiants"),
+        ("language_hi", "शुल्क"),
+        ("language_zh", "退货"),
+        ("units", " GW"),
+    ],
+)
+def test_special_answers_say_what_they_are_for(cases, case, said):
+    """Each named case is in the log with the text that makes it one."""
+    assert said in answers_of(cases, case)
+
+
+@pytest.mark.parametrize("code", ["de", "es", "fr", "hi", "zh"])
+def test_every_language_is_right_once_and_wrong_once(cases, states, code):
+    """A language has a grounded answer and a hallucinated one."""
+    flags = {s["hallucinated"] for s in states if f"language_{code}" in s["cases"]}
+    assert flags == {True, False}
+
+
+def test_special_evidence_is_what_its_case_names(cases):
+    """Long chunks, conflicting chunks, no chunks and injection are in the chunks themselves."""
+    assert all(max(len(c["text"].split()) for c in row["chunks"]) >= 300 for row in cases["long_chunk"])
+    assert all(len(row["gold_chunk_ids"]) == 2 for row in cases["multi_hop"] if "dog" not in row["question"])
+    assert all(row["chunks"] == [] for row in cases["no_context"])
+    assert all(
+        "Ignore all previous" in " ".join(c["text"] for c in row["chunks"]) for row in cases["injection"]
+    )
+    assert {"3 euros", "4 euros"} <= set(
+        re.findall(r"\d euros", str([r["chunks"] for r in cases["conflict"]]))
+    )
+    assert "" in {row["answer"] for row in cases["empty_answer"]}
+
+
+def test_the_evidence_of_long_chunks_lies_deep_inside(cases):
+    """Reading only the first 150 words of a chunk would not do."""
+    for row, name in (
+        (r, n) for r in cases["long_chunk"] for n in ("Orbeck", "400 days", "1.5%") if n in r["answer"]
+    ):
+        long = max((c["text"] for c in row["chunks"]), key=len)
+        assert len(long[: long.index(name)].split()) > 150
+
+
+def test_provider_citations_stand_for_marks(cases):
+    """The answer has no marks; the structured citations slice it and name retrieved chunks."""
+    for row in cases["provider_citations"]:
+        assert "[" not in row["answer"]
+        assert row["citations"]
+        for citation in row["citations"]:
+            assert row["answer"][citation["start"] : citation["end"]] == citation["text"]
+            assert set(citation["chunk_ids"]) <= {c["id"] for c in row["chunks"]} != set()
