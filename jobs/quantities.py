@@ -12,11 +12,10 @@ import re
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
+from claimscore.jobs import units
 from claimscore.jobs.dates import Dated, When, century_at, date_at, is_month, month_at, stated_order
-from claimscore.jobs.units import (
-    ATTACHED_ONLY, BARE, CURRENCIES, MULTIPLES, NOUN, NUMBER_WORDS, ORDINAL_WORDS, PER, PERCENT, ROMAN, SCALES, UNITS,
-    Unit,
-)  # fmt: skip
+from claimscore.jobs.spelled import ORDINALS, spelled_at
+from claimscore.jobs.units import BARE, NOUN, Unit
 
 
 class Number(NamedTuple):
@@ -96,12 +95,6 @@ _APPROX = re.compile(
     r"(?:[$€£₹]|US\$|Rs\.?[ ]?)?|[~≈<>≤≥][ ]?)$",
     re.IGNORECASE,
 )
-_RUN = re.compile(rf"[a-z]+(?:(?:-|[ ](?:and[ ])?)(?:{'|'.join(NUMBER_WORDS)}){_END}){{0,12}}", re.IGNORECASE)
-_PART = re.compile(
-    rf"(one|two|three|four|five)[ -](half|third|quarter|fourth|fifth|eighth|tenth)s?{_END}", re.IGNORECASE
-)
-_PARTS = {"half": 2, "third": 3, "quarter": 4, "fourth": 4, "fifth": 5, "eighth": 8, "tenth": 10}
-_HALF_A = re.compile(r"half an? (hundred|thousand|million|billion|trillion|dozen|lakh|crore)", re.IGNORECASE)
 _RANGE = re.compile(r"[ ]?(?:-|–|—|to|or|and|,)[ ]?(?:and |or )?[$€£₹]?$")
 _NOT_A_NAME: Final = ("mid-", "pre-", "post-", "early-", "late-", "sub-", "non-", "over-", "under-", "plus-")
 _LABEL = re.compile(r"(?:\bversions?|\bv\.|\bno\.|\bver\.|\brelease)[ ]?$", re.IGNORECASE)
@@ -126,12 +119,13 @@ def _mentions(text: str, numbering: set[int]) -> Iterator[Mention]:
         at, word = token.start(), token[0]
         if at < done:
             continue
+        mention: Mention | None
         if word[0] in "0123456789":
             mention = _at_digit(text, at, order)
         elif word in _GLYPHS:
             mention = _finish(text, at, at + 1, (_GLYPHS[word],), 0.01)
         else:
-            mention = _at_word(text, at, word.lower())
+            mention = _at_word(text, at, word)
         if mention is None:
             continue
         done = mention.end
@@ -184,8 +178,7 @@ def _values(found: re.Match[str]) -> tuple[tuple[float, ...], float]:
         return (float(f"{whole.replace('.', '')}.{decimals or 0}"),), 1.0
     if kind == "grouped":
         joined = surface.replace(",", "").replace(" ", "")
-        decimals = len(joined.partition(".")[2])
-        return (float(joined), *(parts if " " in surface else ())), 10.0**-decimals
+        return (float(joined), *(parts if " " in surface else ())), 10.0 ** -len(joined.partition(".")[2])
     mark = "." if "." in surface else ","
     whole, _, decimals = surface.partition(mark)
     decimals = decimals.strip()[:30]
@@ -200,7 +193,7 @@ def _values(found: re.Match[str]) -> tuple[tuple[float, ...], float]:
 def _currency(before: str) -> Unit | None:
     """The currency that ends `before` (`Rs. `, `US$`, `€`), or None."""
     before = before.rstrip(" ")
-    for name, unit in CURRENCIES.items():
+    for name, unit in units.CURRENCIES.items():
         if before.endswith(name):
             head = before[: -len(name)]
             if not name[0].isalpha() or not head or not head[-1].isalnum():
@@ -216,7 +209,7 @@ def _finish(text: str, at: int, end: int, raws: tuple[float, ...], step: float) 
     scale, also_metres = 1.0, False
     for _ in range(2):
         found = _AFTER.match(text, end)
-        factor = SCALES.get(found["w1"].lower()) if found else None
+        factor = units.SCALES.get(found["w1"].lower()) if found else None
         if found is None or factor is None or not _is_scale(found, unit):
             break
         also_metres = found["w1"] == "m" and unit is BARE
@@ -226,12 +219,12 @@ def _finish(text: str, at: int, end: int, raws: tuple[float, ...], step: float) 
         end, measured, demanded = _unit(text, end)
         unit = measured if unit is BARE else unit
     found = _PER.match(text, end) if unit is not NOUN else None
-    per = PER.get(found["unit"].lower(), "") if found and unit is not BARE else ""
+    per = units.PER.get(found["unit"].lower(), "") if found and unit is not BARE else ""
     per = per or unit.per
     end = found.end() if found and per and not unit.per else end
     readings = [Number(raw * scale, unit, per, step * scale, approx, scale) for raw in raws]
     if also_metres:
-        readings += [Number(raw, UNITS["m"], per, step, approx) for raw in raws]
+        readings += [Number(raw, units.UNITS["m"], per, step, approx) for raw in raws]
     if unit is BARE and scale == 1.0 and step == 1.0 and end - at == 4 and 1000 <= raws[0] <= 2100:
         return Mention(at, end, (*readings, When(int(raws[0]), int(raws[0]))))
     return Mention(at, end, tuple(readings), demanded)
@@ -239,7 +232,7 @@ def _finish(text: str, at: int, end: int, raws: tuple[float, ...], step: float) 
 
 def _is_scale(found: re.Match[str], unit: Unit) -> bool:
     word = found["w1"].lower()
-    if word not in ATTACHED_ONLY:
+    if word not in units.ATTACHED_ONLY:
         return True
     return (found["gap"] == "" or unit is not BARE) and not (
         word == "m" and found["w1"] == "M" and found["w2"]
@@ -253,11 +246,11 @@ def _unit(text: str, end: int) -> tuple[int, Unit, bool]:
         return end, BARE, True
     word, gap = found["w1"], found["gap"]
     if found["w2"]:
-        unit = UNITS.get(f"{word} {found['w2']}".lower())
+        unit = units.UNITS.get(f"{word} {found['w2']}".lower())
         if unit:
             return found.end(), unit, True
     stop = end + len(gap) + len(word)
-    unit = UNITS.get(word) or (UNITS.get(word.lower()) if len(word) > 2 else None)
+    unit = units.UNITS.get(word) or (units.UNITS.get(word.lower()) if len(word) > 2 else None)
     if unit and not (gap == "-" and len(word) == 1):
         return stop, unit, True
     if word[0] == "°":
@@ -271,33 +264,22 @@ def _unit(text: str, end: int) -> tuple[int, Unit, bool]:
 
 def _at_word(text: str, at: int, word: str) -> Mention | None:
     if is_month(word):
-        return _at_month(text, at, word)
-    if word in NUMBER_WORDS:
-        part = _PART.match(text, at)
-        if part:
-            share = NUMBER_WORDS[part[1].lower()] / _PARTS[part[2].lower()]
-            return Mention(at, part.end(), (Number(share, step=0.01), Number(100 * share, PERCENT)))
-        run = _RUN.match(text, at)
-        assert run, "a token always begins a run"
-        mention = _finish(text, at, run.end(), (_spelled(run[0]),), 1.0)
-        number = mention.readings[0]
-        vague = isinstance(number, Number) and number.unit in (BARE, NOUN) and number.raw <= 1
-        return mention._replace(demanded=not (vague or run[0].lower() in SCALES))
-    if word in ORDINAL_WORDS:
-        value = ORDINAL_WORDS[word]
-        century = century_at(text, at, value)
-        if century:
-            return _of_date(at, century)
-        return Mention(at, at + len(word), (Number(value),), demanded=False)
-    if word in ROMAN and text[at].isupper():
-        return Mention(at, at + len(word), (Number(ROMAN[word]),), demanded=False)
-    if word in MULTIPLES:
-        half = _HALF_A.match(text, at)
-        if half:
-            return _finish(text, at, half.end(), (0.5 * NUMBER_WORDS[half[1].lower()],), 1.0)
-        share = MULTIPLES[word]
-        return Mention(at, at + len(word), (Number(share), Number(100 * share, PERCENT)), demanded=False)
-    return None
+        return _at_month(text, at, word.lower())
+    found = spelled_at(text, at, word)
+    if found is None:
+        return None
+    ordinal = ORDINALS.get(word.lower())
+    century = century_at(text, at, ordinal) if ordinal else None
+    if century:
+        return _of_date(at, century)
+    if not found.takes_unit:
+        share = (Number(100 * found.value, units.PERCENT),) if found.is_share else ()
+        bare = Number(found.value, step=0.01 if found.is_share else 1.0)
+        return Mention(at, found.end, (bare, *share), found.demanded)
+    mention = _finish(text, at, found.end, (found.value,), 1.0)
+    number = mention.readings[0]
+    vague = isinstance(number, Number) and number.unit in (BARE, NOUN) and number.raw <= 1
+    return mention._replace(demanded=found.demanded and mention.demanded and not vague)
 
 
 def _at_month(text: str, at: int, word: str) -> Mention | None:
@@ -314,24 +296,6 @@ def _of_date(at: int, dated: Dated) -> Mention:
     return Mention(at, dated.end, dated.readings, shown=tuple(Number(float(n)) for n in dated.shown))
 
 
-def _spelled(run: str) -> float:
-    """The value of number words: `two hundred and five thousand`, `nineteen eighty-four`."""
-    total = current = 0.0
-    for word in re.findall(r"[a-z]+", run.lower()):
-        value = NUMBER_WORDS.get(word)
-        if value is None:
-            continue
-        if value >= 1_000:
-            total, current = total + max(current, 1.0) * value, 0.0
-        elif value in (100.0, 12.0) and word in ("hundred", "dozen"):
-            current = max(current, 1.0) * value
-        elif 10 <= current < 100 and value >= 10:
-            current = current * 100 + value
-        else:
-            current += value
-    return total + current
-
-
 def _join_ranges(text: str, mentions: list[Mention]) -> list[Mention]:
     """Give the first number of `60 to 70 litres` the unit and scale of the second, as a further reading."""
     for i in range(len(mentions) - 2, -1, -1):
@@ -339,8 +303,9 @@ def _join_ranges(text: str, mentions: list[Mention]) -> list[Mention]:
         if right.start - left.end > 8 or not _RANGE.match(text, left.end, right.start):
             continue
         a, b = left.readings[0], right.readings[0]
-        if isinstance(a, Number) and isinstance(b, Number) and a.unit is BARE and a.scale == 1.0:
-            if b.unit.dimension or b.scale != 1.0:
-                extra = b._replace(raw=a.raw * b.scale, step=a.step * b.scale, approx=a.approx)
-                mentions[i] = left._replace(readings=(*left.readings, extra))
+        if not isinstance(a, Number) or not isinstance(b, Number) or a.unit is not BARE or a.scale != 1.0:
+            continue
+        if b.unit.dimension or b.scale != 1.0:
+            extra = b._replace(raw=a.raw * b.scale, step=a.step * b.scale, approx=a.approx)
+            mentions[i] = left._replace(readings=(*left.readings, extra))
     return mentions

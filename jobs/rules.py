@@ -8,13 +8,132 @@ judge, and never read the world: a value is in the premise, given by the questio
 from __future__ import annotations
 
 import re
-import unicodedata
-from collections.abc import Iterable
+from collections.abc import Sequence
+from functools import lru_cache
+from itertools import pairwise
 from typing import Final
 
 import pyarrow as pa
 
+from claimscore.jobs.dates import is_month
+from claimscore.jobs.quantities import Mention
 from claimscore.jobs.values import held, mentions, values_of
+
+_STRINGS = pa.list_(pa.string())
+_SENTENCE_END = re.compile(r"[.!?](?=[ \t]+[A-Z0-9\"'(\[]|\s*$)|\n+|[。！？]")
+_WORD = re.compile(r"[^\W_]+(?:[-'’.&][^\W_]+)*")
+_PIECES = re.compile(r"[^\W_]+")
+_FUNCTION_WORDS: Final = frozenset(
+    [
+        "a",
+        "an",
+        "and",
+        "are",
+        "as",
+        "at",
+        "be",
+        "but",
+        "by",
+        "can",
+        "did",
+        "do",
+        "does",
+        "for",
+        "from",
+        "had",
+        "has",
+        "have",
+        "he",
+        "her",
+        "his",
+        "how",
+        "i",
+        "if",
+        "in",
+        "is",
+        "it",
+        "its",
+        "may",
+        "me",
+        "more",
+        "my",
+        "no",
+        "nor",
+        "not",
+        "of",
+        "on",
+        "one",
+        "or",
+        "our",
+        "she",
+        "so",
+        "some",
+        "such",
+        "than",
+        "that",
+        "the",
+        "their",
+        "them",
+        "there",
+        "these",
+        "they",
+        "this",
+        "those",
+        "to",
+        "was",
+        "we",
+        "were",
+        "what",
+        "when",
+        "where",
+        "which",
+        "who",
+        "why",
+        "will",
+        "with",
+        "would",
+        "you",
+        "your",
+        "yes",
+        "also",
+        "however",
+        "although",
+        "though",
+        "while",
+        "since",
+        "both",
+        "all",
+        "any",
+        "each",
+        "every",
+        "here",
+        "then",
+        "thus",
+        "only",
+    ]
+)
+_ACRONYM_CHARS = range(2, 7)
+_SHARED_STEM = 4
+
+# Each pattern is a way to address a model, not a topic: a chunk may discuss prompts without being one.
+# Gaps are bounded, so that no text costs more than linear time.
+_INJECTION = re.compile(
+    r"\b(?:ignore|disregard|forget|override|bypass)\W{1,3}(?:all\W{1,3}|any\W{1,3}|the\W{1,3}|your\W{1,3}|my\W{1,3}|of\W{1,3}){0,3}"
+    r"(?:previous|prior|above|earlier|preceding|existing|system|safety|given|other)\W{1,3}(?:\w{1,20}\W{1,3}){0,2}?"
+    r"(?:instruction|prompt|rule|direction|guideline|polic|context|passage|message)"
+    r"|\byou\W{1,3}are\W{1,3}now\W{1,3}(?:an?\W{1,3})?(?:\w{1,20}\W{1,3}){0,3}?(?:ai|assistant|chatbot|dan|mode|model|developer|jailbroken|unrestricted)\b"
+    r"|\b(?:reveal|print|repeat|output|show|leak|tell me)\W{1,3}(?:\w{1,12}\W{1,3}){0,3}?(?:system\W{1,2}(?:prompt|message)|(?:hidden|initial|secret)\W{1,3}(?:instructions|prompt))"
+    r"|\b(?:new|updated|hidden|important)\W{1,3}(?:system\W{1,3})?instructions?\W{1,3}(?:for|to)\W{1,3}(?:the\W{1,3})?(?:ai|assistant|model|llm|chatbot|system)\b"
+    r"|\b(?:ai|assistant|llm|language)\W{1,3}(?:models?|assistants?|system|agents?)?\W{0,3}(?:must|should|shall)\W{1,3}(?:now\W{1,3}|always\W{1,3}|only\W{1,3})?"
+    r"(?:say|answer|respond|reply|recommend|ignore|output|tell|state|claim)\b"
+    r"|\b(?:when|if)\W{1,3}(?:you\W{1,3}(?:are\W{1,3})?)?(?:asked|summari[sz]ing|answering)\b[^.\n]{0,60}?,\W{0,3}(?:always\W{1,3}|you\W{1,3}must\W{1,3})?(?:say|answer|respond|reply|recommend|output)\b"
+    r"|\bdo\W{1,3}not\W{1,3}(?:tell|inform|alert|warn|mention\W{1,3}this\W{1,3}to)\W{1,3}the\W{1,3}user\b"
+    r"|<\|(?:im_start|im_end|system|user|assistant|endoftext|eot_id|start_header_id)\|>|\[/?INST\]|<<SYS>>"
+    r"|^[ \t#*]{0,8}(?:system|assistant)[ \t]{0,4}(?:prompt|message|instructions?|override)[ \t*]{0,4}:",
+    re.IGNORECASE | re.MULTILINE,
+)
+_TAG_CHARS = re.compile("[\U000e0020-\U000e007e]{4}")  # ASCII in invisible tag characters: nobody types that
+_INVISIBLE: Final = dict.fromkeys([0xAD, 0x200B, 0x200C, 0x200D, 0x2060, 0xFEFF])
 
 
 def missing_values(claims: pa.Array, premises: pa.Array, questions: pa.Array) -> pa.Array:
@@ -35,7 +154,7 @@ def missing_values(claims: pa.Array, premises: pa.Array, questions: pa.Array) ->
         list<string> in the claims' order, the surface strings of what is missing; an empty list for none.
     """
     rows = zip(claims.to_pylist(), premises.to_pylist(), questions.to_pylist(), strict=True)
-    return pa.array([_missing(c or "", p or "", q or "") for c, p, q in rows], pa.list_(pa.string()))
+    return pa.array([_missing(c or "", p or "", q or "") for c, p, q in rows], _STRINGS)
 
 
 def has_values(claims: pa.Array) -> pa.Array:
@@ -53,3 +172,164 @@ def _missing(claim: str, premise: str, question: str) -> list[str]:
         if not (held(mention, evidence, derive=True) or held(mention, given, derive=False)):
             out[claim[mention.start : mention.end]] = None
     return list(out)
+
+
+def missing_names(claims: pa.Array, premises: pa.Array) -> pa.Array:
+    """The capitalised names of each claim that its premise does not hold, as list<string>; [] for none.
+
+    A feature, no veto: on labelled data a name that the evidence lacks says "unsupported" with precision 0.8.
+    A name counts as held where every word of it stands in the premise (case, possessives and endings folded) or,
+    for an acronym, where the premise has the words that it is made of. A first word counts as a name only
+    where another capitalised word follows. Text without capitals has no names; null counts as empty.
+    """
+    rows = zip(claims.to_pylist(), premises.to_pylist(), strict=True)
+    return pa.array([_missing_names(claim or "", premise or "") for claim, premise in rows], _STRINGS)
+
+
+def bound_elsewhere(claims: pa.Array, chunks: pa.Array) -> pa.Array:
+    """True where all values and names of a claim are in its chunks, and no one sentence holds them together.
+
+    The signature of a conflation: the right numbers bound to the wrong things. A claim with fewer than two
+    values and names, or with one that no chunk holds, gives False. A sentence may be completed by the one
+    before it, which is where a pronoun points.
+
+    Args:
+        claims: string.
+        chunks: list<string>, the chunk texts of each claim's answer; null counts as none.
+    """
+    rows = zip(claims.to_pylist(), chunks.to_pylist(), strict=True)
+    return pa.array([_is_bound_elsewhere(claim or "", texts or []) for claim, texts in rows], pa.bool_())
+
+
+def injection_suspected(texts: pa.Array) -> pa.Array:
+    """True where a text speaks to a model instead of to a reader: orders, role changes, template tokens.
+
+    A small set of patterns that flags for a person and decides nothing; an attack in other words passes.
+    Invisible characters are dropped first. Null and empty give False.
+    """
+    return pa.array([_is_injection(text or "") for text in texts.to_pylist()], pa.bool_())
+
+
+def count_hedges(answers: pa.Array, hedges: Sequence[str]) -> pa.Array:
+    """How often the words of `hedges` stand in each answer, as whole words of any case; int32, null counts 0.
+
+    `May` with a capital inside a sentence is the month. No hedges give zeros.
+    """
+    words = sorted({" ".join(hedge.split()) for hedge in hedges} - {""}, key=len, reverse=True)
+    if not words:
+        return pa.array([0] * len(answers), pa.int32())
+    choices = "|".join(re.escape(word).replace(r"\ ", r"\s{1,3}") for word in words)
+    pattern = re.compile(rf"(?<!\w)(?:{choices})(?!\w)", re.IGNORECASE)
+    return pa.array([_count_hedges(answer or "", pattern) for answer in answers.to_pylist()], pa.int32())
+
+
+def _count_hedges(answer: str, pattern: re.Pattern[str]) -> int:
+    answer = answer.replace("’", "'")
+    return sum(
+        not (found[0] == "May" and re.search(r"\w,? $", answer[max(0, found.start() - 3) : found.start()]))
+        for found in pattern.finditer(answer)
+    )
+
+
+def _is_injection(text: str) -> bool:
+    if _TAG_CHARS.search(text):
+        return True
+    return bool(_INJECTION.search(text.translate(_INVISIBLE) if not text.isascii() else text))
+
+
+def _missing_names(claim: str, premise: str) -> list[str]:
+    names = _names(claim)
+    if not names:
+        return []
+    words = _words(premise)
+    return [name for name in names if not _has_name(name, words, premise)]
+
+
+@lru_cache(maxsize=4096)
+def _names(text: str) -> tuple[str, ...]:
+    """Runs of capitalised words, without those that only begin a sentence."""
+    out: dict[str, None] = {}
+    run: list[tuple[str, bool]] = []
+    last: re.Match[str] | None = None
+    for found in _WORD.finditer(text):
+        gap = text[last.end() : found.start()] if last else text[: found.start()]
+        begins = last is None or any(mark in ".!?:\n•" for mark in gap)
+        word, last = found[0], found
+        capital = word[0].isupper() and word.lower() not in _FUNCTION_WORDS and not is_month(word)
+        if run and not (capital and gap in (" ", "-")):
+            _keep(out, run)
+            run = []
+        if capital:
+            run.append((word, begins))
+    _keep(out, run)
+    return tuple(out)
+
+
+def _keep(out: dict[str, None], run: list[tuple[str, bool]]) -> None:
+    if not run:
+        return
+    first, begins = run[0]
+    shaped = len(first) > 1 and not first[1:].islower()
+    if begins and len(run) == 1 and not shaped:
+        return
+    out[" ".join(word for word, _ in run)] = None
+
+
+@lru_cache(maxsize=256)
+def _words(text: str) -> frozenset[str]:
+    return frozenset(_PIECES.findall(text.casefold()))
+
+
+def _has_name(name: str, words: frozenset[str], premise: str) -> bool:
+    for piece in _PIECES.findall(name):
+        folded = piece.casefold()
+        if len(piece) < 2 or folded in words or folded in _FUNCTION_WORDS:
+            continue
+        if piece.isupper() and len(piece) in _ACRONYM_CHARS and folded in _initials(premise):
+            continue
+        if not _has_stem(folded, words):
+            return False
+    return True
+
+
+def _has_stem(word: str, words: frozenset[str]) -> bool:
+    """`Germany` for `German`, `Adlers` for `Adler`: one is the other with an ending of at most three letters."""
+    cut = range(max(_SHARED_STEM, len(word) - 3), len(word))
+    return any(word[:n] in words for n in cut) or any(
+        word + end in words for end in ("s", "n", "an", "ian", "ese", "y")
+    )
+
+
+@lru_cache(maxsize=256)
+def _initials(text: str) -> frozenset[str]:
+    """The acronyms that runs of capitalised words of `text` would have."""
+    letters = "".join(
+        word[0].casefold() if word[0].isupper() else ("" if word in ("of", "the", "and", "for") else " ")
+        for word in _PIECES.findall(text)
+    )
+    return frozenset(
+        run[i : i + n] for run in letters.split() for n in _ACRONYM_CHARS for i in range(len(run) - n + 1)
+    )
+
+
+def _is_bound_elsewhere(claim: str, chunks: Sequence[str]) -> bool:
+    values = [mention for mention in mentions(claim) if mention.demanded]
+    names = _names(claim)
+    if len(values) + len(names) < 2 or not chunks:
+        return False
+    whole = "\n".join(text or "" for text in chunks)
+    if not _holds_all(values, names, whole):
+        return False
+    return not any(
+        _holds_all(values, names, f"{before} {sentence}")
+        for text in chunks
+        for before, sentence in pairwise(["", *_SENTENCE_END.split(text or "")])
+    )
+
+
+def _holds_all(values: Sequence[Mention], names: Sequence[str], text: str) -> bool:
+    words = _words(text)
+    if not all(_has_name(name, words, text) for name in names):
+        return False
+    known = values_of(text)
+    return all(held(value, known, derive=False) for value in values)

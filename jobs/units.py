@@ -1,4 +1,4 @@
-"""Units, currencies and number words as tables: what a number in a text may be followed or preceded by.
+"""Units, currencies and scale words as tables: what a number in a text may be followed or preceded by.
 
 Factors lead to one base unit a dimension (m, kg, s, ...), so that 2.4 m equals 240 cm and 5 g is not 5 mg.
 `system` parts measures that are converted with rounding (miles and km) from those that are converted
@@ -82,8 +82,6 @@ def _units() -> dict[str, Unit]:
     return out
 
 
-UNITS: Final = _units()
-
 _CODES = {
     "INR": "₹|Rs|Rs.|INR|rupee|rupees|rs", "USD": "$|US$|USD|dollar|dollars|usd", "EUR": "€|EUR|euro|euros|eur",
     "GBP": "£|GBP|sterling|gbp", "JPY": "¥|JPY|yen|RMB|CNY|yuan", "CHF": "CHF|francs", "KRW": "₩|KRW|won",
@@ -92,7 +90,10 @@ _CODES = {
 CURRENCIES: Final = {
     name: Unit(f"money:{code}") for code, names in _CODES.items() for name in names.split("|")
 }
-UNITS |= {name: unit for name, unit in CURRENCIES.items() if len(name) > 2 or not name.isascii()}
+
+UNITS: Final = _units() | {
+    name: unit for name, unit in CURRENCIES.items() if len(name) > 2 or not name.isascii()
+}
 
 PER: Final = {
     "day": "day", "daily": "day", "night": "day", "nightly": "day", "week": "week", "weekly": "week",
@@ -109,34 +110,3 @@ SCALES: Final = {
 }  # fmt: skip
 ATTACHED_ONLY: Final = frozenset({"k", "b", "m"})
 """Scales that are one letter: `5k`, `$5 m`; `5 m` alone is a length."""
-
-_ONES = (
-    "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen"
-)
-_TENS = "twenty thirty forty fifty sixty seventy eighty ninety"
-NUMBER_WORDS: Final = (
-    {word: float(n) for n, word in enumerate(f"{_ONES} seventeen eighteen nineteen".split())}
-    | {word: 10.0 * n for n, word in enumerate(_TENS.split(), start=2)}
-    | {"hundred": 100.0, "thousand": 1e3, "million": 1e6, "billion": 1e9, "trillion": 1e12, "dozen": 12.0}
-    | {"lakh": 1e5, "crore": 1e7}
-)
-_ORDINALS = "first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth thirteenth"
-ORDINAL_WORDS: Final = {
-    word: float(n)
-    for n, word in enumerate(
-        f"{_ORDINALS} fourteenth fifteenth sixteenth seventeenth eighteenth nineteenth twentieth".split(),
-        start=1,
-    )
-} | {"thirtieth": 30.0, "fortieth": 40.0, "fiftieth": 50.0, "hundredth": 100.0}
-MULTIPLES: Final = {
-    "half": 0.5, "halves": 0.5, "halved": 0.5, "quarter": 0.25, "twice": 2.0, "double": 2.0, "doubled": 2.0,
-    "thrice": 3.0, "triple": 3.0, "tripled": 3.0, "couple": 2.0, "pair": 2.0, "both": 2.0,
-    "duo": 2.0, "trio": 3.0, "quartet": 4.0,
-}  # fmt: skip
-ROMAN: Final = {
-    word: float(n)
-    for n, word in enumerate(
-        "i ii iii iv v vi vii viii ix x xi xii xiii xiv xv xvi xvii xviii xix xx".split(), start=1
-    )  # noqa: SIM905
-}
-"""Written in capitals; they prove `World War 1`, and are never asked for: `I` and `X` are words."""

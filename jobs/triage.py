@@ -1,0 +1,168 @@
+"""Which answers are high-risk, so that samples are asked for: reasons per answer, riskiest first, under a cap.
+
+Self-consistency costs k generations an answer and says little where the evidence is plain, so only answers
+with a reason get it. Nothing here depends on the place of a row or on chance: the random share is a hash of
+the request id. The module knows the first-pass scores but neither the judge nor the verdicts; a token
+log-probability is read as a signal of a guessed number or name, never as a probability of truth.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from claimscore.jobs.config import TriageConfig
+
+HIGH_RISK: Final = pa.schema(
+    [pa.field("request_id", pa.string(), nullable=False), pa.field("reasons", pa.list_(pa.string()))]
+)
+REASONS: Final = ("topic", "low_probability_value", "unsupported", "near_threshold", "random")
+"""In the order in which they are listed for an answer."""
+
+_ROUNDING = 1e-6  # scores are float32: 0.6 - 0.5 is a little over 0.1
+_SPACE_MARKS: Final = str.maketrans({"Ġ": " ", "▁": " ", "Ċ": "\n"})
+_WORD_CHARS = 48  # as far as the word around a token is followed
+
+
+def high_risk(
+    log: pa.Table, claims: pa.Table, scores: pa.Table, *, entailment: float, config: TriageConfig
+) -> pa.Table:
+    """Choose the answers that samples are asked for.
+
+    Reasons: `topic` (one of `config.topics`), `low_probability_value` (a number or name whose token has a
+    log-probability below `config.low_logprob`), `unsupported` (a scored claim that no pair entails),
+    `near_threshold` (a claim whose best entailment is that near the threshold), and `random` for a share of
+    those without another reason. An answer needs a chunk and a claim that a judge may see; the last three
+    reasons also need a scored claim. The cap is `ceil(max_share * answers of the log)`. Order: `topic`, then
+    the number of other reasons, then the share of scored claims that nothing entails, then a hash of the id.
+
+    Args:
+        log: records.LOG of one shard; request ids are unique.
+        claims: their records.CLAIMS.
+        scores: records.SCORES of the evidence pairs; rows of samples are ignored.
+        entailment: the judge's threshold, 0 to 1.
+        config: rules and cap.
+
+    Returns:
+        HIGH_RISK (request_id, reasons), riskiest first, the same for any order of the rows. Empty for none.
+    """
+    best = _best_entailment(scores)
+    judgeable = set(claims.filter(pc.is_null(claims["unjudgeable"]))["request_id"].to_pylist())
+    has_chunks = pc.greater(pc.list_value_length(log["chunks"]), 0).to_pylist()
+    low = low_probability_tokens(log, config.low_logprob).to_pylist()
+    found = []
+    for row, (request_id, topic) in enumerate(
+        zip(log["request_id"].to_pylist(), log["topic"].to_pylist(), strict=True)
+    ):
+        if request_id not in judgeable or not has_chunks[row]:
+            continue
+        probabilities = best.get(request_id, [])
+        reasons = _reasons(request_id, topic, low[row], probabilities, entailment, config)
+        if reasons:
+            found.append((_rank(request_id, reasons, probabilities, entailment), request_id, reasons))
+    cap = math.ceil(config.max_share * log.num_rows - _ROUNDING)
+    chosen = sorted(found)[:cap]
+    return pa.table(
+        {"request_id": [item[1] for item in chosen], "reasons": [item[2] for item in chosen]},
+        schema=HIGH_RISK,
+    )
+
+
+def low_probability_tokens(log: pa.Table, low_logprob: float) -> pa.Array:
+    """Count, an answer, the tokens below `low_logprob` (natural log) within a number or a name.
+
+    A name is a word with a capital that does not begin a sentence; every token of the word counts, since the
+    guess often shows in a later piece. int32, null where the log has no log-probabilities. Tokens may carry
+    the blank marks of a tokenizer (`Ġ`, `▁`); a null token or log-probability counts for nothing.
+    """
+    counts = [
+        None if tokens is None else _count_low(tokens, low_logprob)
+        for tokens in log["token_logprobs"].to_pylist()
+    ]
+    return pa.array(counts, pa.int32())
+
+
+def _best_entailment(scores: pa.Table) -> Mapping[str, list[float]]:
+    """request_id -> the best P(entailment) of each scored claim; NaN and null are no score."""
+    p = scores["p_entailment"]
+    usable = pc.and_(pc.is_null(scores["sample_index"]), pc.and_(pc.is_valid(p), pc.invert(pc.is_nan(p))))
+    best = (
+        scores.select(["request_id", "claim_index", "p_entailment"])
+        .filter(pc.fill_null(usable, fill_value=False))
+        .group_by(["request_id", "claim_index"], use_threads=False)
+        .aggregate([("p_entailment", "max")])
+    )
+    out: dict[str, list[float]] = {}
+    for request_id, value in zip(
+        best["request_id"].to_pylist(), best["p_entailment_max"].to_pylist(), strict=True
+    ):
+        out.setdefault(request_id, []).append(value)
+    return out
+
+
+def _reasons(
+    request_id: str,
+    topic: str | None,
+    n_low: int | None,
+    probabilities: Sequence[float],
+    entailment: float,
+    config: TriageConfig,
+) -> list[str]:
+    near = any(abs(p - entailment) <= config.near_threshold + _ROUNDING for p in probabilities)
+    holds = {
+        "topic": topic is not None and topic in config.topics,
+        "low_probability_value": bool(n_low),
+        "unsupported": config.unsupported and any(p < entailment for p in probabilities),
+        "near_threshold": near,
+    }
+    reasons = [reason for reason in REASONS if holds.get(reason)]
+    if not reasons and probabilities and _share_of(request_id) < config.random_share:
+        return ["random"]
+    return reasons
+
+
+def _rank(
+    request_id: str, reasons: Sequence[str], probabilities: Sequence[float], entailment: float
+) -> tuple[bool, int, float, float]:
+    """Sorts the riskiest first."""
+    share = float(np.mean([p < entailment for p in probabilities])) if probabilities else 0.0
+    signals = sum(reason not in ("topic", "random") for reason in reasons)
+    return ("topic" not in reasons, -signals, -share, _share_of(request_id))
+
+
+def _share_of(request_id: str) -> float:
+    """A number in [0, 1) that depends on the id alone, even over ids."""
+    digest = hashlib.sha256(b"triage:" + request_id.encode("utf-8", "surrogatepass")).digest()
+    return int.from_bytes(digest[:6], "big") / 2**48
+
+
+def _count_low(tokens: Sequence[Mapping[str, Any] | None], low_logprob: float) -> int:
+    pieces = [((token or {}).get("token") or "").translate(_SPACE_MARKS) for token in tokens]
+    text = "".join(pieces)
+    at = n_low = 0
+    for piece, token in zip(pieces, tokens, strict=True):
+        logprob = (token or {}).get("logprob")
+        if logprob is not None and logprob < low_logprob and piece.strip():
+            n_low += _is_value(text, at + len(piece) - len(piece.lstrip()), at + len(piece.rstrip()))
+        at += len(piece)
+    return n_low
+
+
+def _is_value(text: str, start: int, end: int) -> bool:
+    """Whether `text[start:end]` has a digit or lies in a capitalised word that begins no sentence."""
+    if any(char.isdigit() for char in text[start:end]):
+        return True
+    head = re.search(r"[^\W_]*$", text[max(0, start - _WORD_CHARS) : start])
+    begin = start - (len(head[0]) if head else 0)
+    word = re.match(r"\W{0,3}([^\W_]{2,})", text[begin : end + _WORD_CHARS])
+    if not word or not word[1][0].isupper():
+        return False
+    before = text[max(0, begin - 16) : begin].rstrip(" \t\"'“‘(*#_[>-")
+    return bool(before) and before[-1] not in ".!?:\n。！？"
