@@ -45,7 +45,6 @@ def decide(
     log: pa.Table,
     thresholds: Thresholds,
     config: VerdictsConfig,
-    citations_required: bool,
 ) -> pa.Table:
     """Decide every claim.
 
@@ -59,7 +58,6 @@ def decide(
         log: records.LOG rows of the answers, for chunk ids and quotes.
         thresholds: from the judge card.
         config: rules and policy of conflicts.
-        citations_required: a claim without a citation is `missing`.
 
     Returns:
         records.VERDICTS, one row a claim, in the order of `claims`; no claims give an empty table.
@@ -73,7 +71,7 @@ def decide(
     frame = frame.join(_frame(agreement), on=KEY, how="left", maintain_order="left")
     frame = _with_verdict(frame, config)
     frame = _with_evidence(frame, pairs)
-    frame = _with_citation(frame, citations_required=citations_required)
+    frame = _with_citation(frame, citations_required=config.citations_required)
     frame = _with_type(frame)
     frame = _with_quotes(frame, log)
     return _as_verdicts(frame, config)

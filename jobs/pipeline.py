@@ -1,0 +1,286 @@
+"""The nightly job of one shard on one page: each table made from the table before it, in order.
+
+Every function is pure but for the models handed in. They come as protocols, so that the same page runs on plain
+objects in a test and on actors of a cluster; it knows no Ray. What is fresh and where tables lie is `shard_run.py`'s.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Protocol, TypeVar
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from claimscore.jobs import answers as answer_rules
+from claimscore.jobs import (
+    citations,
+    consistency,
+    decompose,
+    evidence,
+    pairs,
+    rules,
+    segment,
+    triage,
+    verdicts,
+)
+from claimscore.jobs.config import Config, SamplesConfig
+from claimscore.jobs.errors import ModelError
+from claimscore.jobs.records import SCORES
+from claimscore.jobs.windows import N_SPECIAL_TOKENS, list_array
+
+T = TypeVar("T")
+
+
+class Judge(Protocol):
+    """An NLI cross-encoder: the judge, or the checker that guards decomposition."""
+
+    def encode(self, texts: pa.Array) -> pa.Table:
+        """Ids, starts and ends (list<int32>) of each text, without special tokens."""
+
+    def probabilities(self, premise_ids: pa.ListArray, claim_ids: pa.ListArray) -> pairs.Floats:
+        """(P, 3): entailment, neutral, contradiction of each pair; NaN where the logits were not finite."""
+
+
+class Generator(Protocol):
+    """A local LLM: it decomposes sentences, and draws samples."""
+
+    def complete(self, system: str, users: pa.Array, **options: Any) -> pa.Table:
+        """records.REPLIES, `n` rows a prompt, in order."""
+
+
+@dataclass(frozen=True, slots=True)
+class Models:
+    """The models of a run; None where the plan says that nothing of theirs is stale."""
+
+    decomposer: Generator | None = None
+    checker: Judge | None = None
+    judge: Judge | None = None
+    generator: Generator | None = None
+
+
+Tick = Callable[[str, int], None]
+"""Told (`claims`, 12) when 12 claims more were made: for progress only."""
+
+
+def make_claims(log: pa.Table, models: Models, config: Config) -> tuple[pa.Table, dict[str, int]]:
+    """records.CLAIMS of the answers of `log`, and how often each outcome of decomposition occurred."""
+    llm, checker = _needed(models.decomposer, "decomposer"), _needed(models.checker, "checker")
+    options = {
+        "schema": decompose.claims_schema(config.decompose),
+        "max_tokens": config.decompose.max_output_tokens,
+        "temperature": 0.0,
+        "deadline_s": config.decompose.deadline_s,
+    }
+    sentences = segment.split_sentences(_column(log, "answer"), config.segment)
+    sentences = citations.parse_citations(sentences, log, config.citations)
+    return decompose.make_claims(
+        sentences,
+        _column(log, "request_id"),
+        complete=lambda system, users: llm.complete(system, users, **options),
+        entails=lambda premises, claims: entailment(
+            checker, premises, claims, config.checker_card.max_pair_tokens
+        ),
+        config=config.decompose,
+    )
+
+
+def make_scores(log: pa.Table, claims: pa.Table, models: Models, config: Config, tick: Tick) -> pa.Table:
+    """records.SCORES of the evidence pairs: single windows, then the joined ones of what no window entails."""
+    judge = _needed(models.judge, "judge")
+    found, unpaired = evidence.window_pairs(
+        log,
+        claims,
+        encode=judge.encode,
+        sentence_spans=lambda texts: segment.sentence_spans(texts, config.segment),
+        config=config.evidence,
+    )
+    single, probs_P3 = pairs.judge_pairs(found, judge.probabilities)
+    tick("pairs", single.num_rows)
+    joined, _ = pairs.judge_pairs(
+        evidence.joined_pairs(found, probs_P3, config.evidence), judge.probabilities
+    )
+    tick("pairs", joined.num_rows)
+    return pa.concat_tables([single, joined, unpaired])
+
+
+def make_sample_scores(
+    claims: pa.Table, samples: pa.Table, models: Models, config: Config, tick: Tick
+) -> pa.Table:
+    """records.SCORES of the (sample, claim) pairs of high-risk answers: the second part of the scores."""
+    if not samples.num_rows:
+        return SCORES.empty_table()
+    judge = _needed(models.judge, "judge")
+    found = evidence.sample_pairs(
+        samples,
+        claims,
+        encode=judge.encode,
+        sentence_spans=lambda texts: segment.sentence_spans(texts, config.segment),
+        config=config.evidence,
+    )
+    scored, _ = pairs.judge_pairs(found, judge.probabilities)
+    tick("pairs", scored.num_rows)
+    return scored
+
+
+def high_risk(log: pa.Table, claims: pa.Table, scores: pa.Table, config: Config) -> pa.Table:
+    """request_id and reasons of the answers that samples are asked for."""
+    return triage.high_risk(log, claims, scores, entailment=config.triage.entailment, config=config.triage)
+
+
+def draw_samples(log: pa.Table, keys: pa.Array, models: Models, config: Config) -> pa.Table:
+    """records.SAMPLES, k an answer, drawn from the grounded-answer prompt for the answers of `log`."""
+    llm, settings = _needed(models.generator, "generator"), config.samples
+    replies = llm.complete(settings.system_prompt, consistency.sample_prompts(log), **_sampling(settings))
+    return consistency.from_replies(_column(log, "request_id"), keys, replies, config.segment.refusal_markers)
+
+
+def make_verdicts(
+    log: pa.Table,
+    claims: pa.Table,
+    scores: pa.Table,
+    sample_scores: pa.Table,
+    samples: pa.Table,
+    config: Config,
+) -> pa.Table:
+    """records.VERDICTS of `claims`: no model."""
+    thresholds = verdicts.Thresholds.of(config.card, config.verdicts)
+    return verdicts.decide(
+        claims,
+        scores,
+        pair_missing=_missing_of_entailing(log, claims, scores, thresholds.entailment),
+        novelty=_novelty(log, claims),
+        agreement=consistency.agreement(sample_scores, samples, entailment=thresholds.entailment),
+        log=log,
+        thresholds=thresholds,
+        config=config.verdicts,
+    )
+
+
+def make_answers(
+    log: pa.Table, verdict_table: pa.Table, risky: pa.Table, samples: pa.Table, config: Config
+) -> pa.Table:
+    """records.ANSWERS of `log`: no model."""
+    answers = _column(log, "answer")
+    sentences = segment.split_sentences(answers, config.segment)
+    refusing = set(sentences.filter(sentences.column("is_refusal")).column("answer_index").to_pylist())
+    reasons = dict(
+        zip(risky.column("request_id").to_pylist(), risky.column("reasons").to_pylist(), strict=True)
+    )
+    n_samples: dict[str, int] = {}
+    for request_id in samples.column("request_id").to_pylist():
+        n_samples[request_id] = n_samples.get(request_id, 0) + 1
+    request_ids = log.column("request_id").to_pylist()
+    statuses = [
+        (status or "").casefold() in config.segment.refusal_statuses
+        for status in log.column("status").to_pylist()
+    ]
+    chunk_texts = list_array(log.column("chunks"))
+    suspected = pc.or_(
+        rules.injection_suspected(answers),
+        _any_in_list(chunk_texts, rules.injection_suspected(chunk_texts.flatten().field("text"))),
+    )
+    signals = pa.table(
+        {
+            "refused": pa.array([k in refusing for k in range(log.num_rows)], pa.bool_()),
+            "is_refusal_status": pa.array(statuses, pa.bool_()),
+            "n_hedges": rules.count_hedges(answers, config.policy.hedges),
+            "n_low_probability_tokens": triage.low_probability_tokens(log, config.triage.low_logprob),
+            "injection_suspected": suspected,
+            "high_risk_reasons": pa.array([reasons.get(r, []) for r in request_ids], pa.list_(pa.string())),
+            "n_samples": pa.array([n_samples.get(r, 0) for r in request_ids], pa.int32()),
+        }
+    )
+    return answer_rules.summarise(log, verdict_table, signals, config.policy)
+
+
+def entailment(checker: Judge, premises: pa.Array, claims: pa.Array, max_pair_tokens: int) -> pairs.Floats:
+    """P(entailment) of each (premise, claim) text pair, shape (P,); NaN for a pair that does not fit or gives none."""
+    columns = [list_array(checker.encode(texts).column("ids")) for texts in (premises, claims)]
+    lengths = sum(np.asarray(pc.list_value_length(ids), dtype=np.int64) for ids in columns)
+    fits = np.flatnonzero(lengths + N_SPECIAL_TOKENS <= max_pair_tokens)
+    out = np.full(len(premises), np.nan, dtype=np.float32)
+    if len(fits):
+        premise_ids, claim_ids = (ids.take(pa.array(fits)) for ids in columns)
+        out[fits] = checker.probabilities(premise_ids, claim_ids)[:, 0]
+    return out
+
+
+def _missing_of_entailing(log: pa.Table, claims: pa.Table, scores: pa.Table, threshold: float) -> pa.Array:
+    """Beside `scores`: values of the claim that the premise lacks; null for pairs that entail nothing anyway."""
+    entails = np.flatnonzero(np.asarray(verdicts.entailing(scores, threshold)))
+    out: list[list[str] | None] = [None] * scores.num_rows
+    chosen = scores.take(pa.array(entails))
+    texts, questions = _texts_and_questions(log, claims, chosen)
+    missing = rules.missing_values(texts, evidence.premise_texts(chosen, log), questions)
+    for row, values in zip(entails.tolist(), missing.to_pylist(), strict=True):
+        out[row] = values
+    return pa.array(out, pa.list_(pa.string()))
+
+
+def _texts_and_questions(log: pa.Table, claims: pa.Table, scores: pa.Table) -> tuple[pa.Array, pa.Array]:
+    """Claim text and question of each row of `scores`."""
+    ids, indices, texts = (claims.column(name).to_pylist() for name in ("request_id", "claim_index", "text"))
+    text_of = dict(zip(zip(ids, indices, strict=True), texts, strict=True))
+    question_of = dict(
+        zip(log.column("request_id").to_pylist(), log.column("question").to_pylist(), strict=True)
+    )
+    keys = list(
+        zip(scores.column("request_id").to_pylist(), scores.column("claim_index").to_pylist(), strict=True)
+    )
+    return (
+        pa.array([text_of[key] for key in keys], pa.string()),
+        pa.array([question_of[request_id] or "" for request_id, _ in keys], pa.string()),
+    )
+
+
+def _novelty(log: pa.Table, claims: pa.Table) -> pa.Table:
+    """Beside `claims`: what stands in no chunk of the answer, conflation, and whether quotations are found."""
+    ids = log.column("request_id").to_pylist()
+    rows = dict(zip(ids, range(len(ids)), strict=True))
+    of_claim = [rows[request_id] for request_id in claims.column("request_id").to_pylist()]
+    chunk_texts = [[chunk["text"] for chunk in chunks] for chunks in log.column("chunks").to_pylist()]
+    texts = _column(claims, "text")
+    everything = pa.array(["\n".join(chunk_texts[row]) for row in of_claim], pa.string())
+    questions = pa.array([log.column("question")[row].as_py() or "" for row in of_claim], pa.string())
+    per_claim = pa.array([chunk_texts[row] for row in of_claim], pa.list_(pa.string()))
+    return pa.table(
+        {
+            "missing_values": rules.missing_values(texts, everything, questions),
+            "missing_names": rules.missing_names(texts, everything),
+            "conflated": rules.bound_elsewhere(texts, per_claim),
+            "quotes_found": citations.quotes_found(list_array(claims.column("quotes")), per_claim),
+        }
+    )
+
+
+def _sampling(settings: SamplesConfig) -> dict[str, Any]:
+    return {
+        "schema": None,
+        "max_tokens": settings.max_output_tokens,
+        "temperature": settings.temperature,
+        "n": settings.k,
+        "seed": settings.seed,
+        "deadline_s": settings.deadline_s,
+    }
+
+
+def _any_in_list(lists: pa.ListArray, flags: pa.Array) -> pa.Array:
+    offsets = np.concatenate([[0], np.cumsum(np.asarray(pc.list_value_length(lists), dtype=np.int64))])
+    counts = np.concatenate([[0], np.cumsum(np.asarray(flags.fill_null(False)))])
+    return pa.array(counts[offsets[1:]] > counts[offsets[:-1]], pa.bool_())
+
+
+def _column(table: pa.Table, name: str) -> pa.Array:
+    column = table.column(name).combine_chunks()
+    return pa.concat_arrays(column.chunks) if isinstance(column, pa.ChunkedArray) else column
+
+
+def _needed(model: T | None, role: str) -> T:
+    if model is None:
+        raise ModelError(
+            f"{role}: a table needs it, but the plan loaded none; run `claimscore plan` and report this"
+        )
+    return model

@@ -1,0 +1,165 @@
+"""What each table of a shard would be made from now, and so what is stale and why.
+
+Fingerprints chain: the parts of a table hold the fingerprint of the table before it. A judge change therefore makes
+scores and what follows stale, a threshold only verdicts and what follows, and nothing else is ever looked at: not
+times, hosts or worker counts. The module loads no model; weights are hashed, not read into memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from claimscore.jobs.checkpoint import model_fingerprint
+from claimscore.jobs.config import Config, JudgeCard, fingerprint
+from claimscore.jobs.layout import TableFile, series_name
+from claimscore.jobs.records import Shard
+from claimscore.jobs.store import Store, fingerprint_of
+
+# Raised by hand when the code of a stage changes what it gives; the number is a part of the fingerprint.
+STAGE_VERSIONS = {
+    "quarantine": "1",
+    "claims": "1",
+    "scores": "1",
+    "sample_scores": "1",
+    "verdicts": "1",
+    "answers": "1",
+    "metrics": "1",
+}
+TABLES = ("quarantine", "claims", "scores", "sample_scores", "verdicts", "answers")
+"""Tables of a shard, in the order in which they are made."""
+
+Repeats = Mapping[int, tuple[str, str]]
+
+
+@dataclass(frozen=True, slots=True)
+class Weights:
+    """Fingerprints of the models' files; `none` where no model is configured."""
+
+    decomposer: str
+    checker: str
+    judge: str
+    generator: str
+
+    @classmethod
+    def of(cls, config: Config) -> Weights:
+        """Hash the files of every model of a deployment.
+
+        Raises:
+            ModelError: a model is missing or has no safetensors weights.
+        """
+        return cls(
+            decomposer=model_fingerprint(config.decompose.model),
+            checker=model_fingerprint(config.checker_card.model),
+            judge=model_fingerprint(config.card.model),
+            generator=model_fingerprint(config.samples.model) if config.samples.model else "none",
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class ShardTask:
+    """One shard of one day, and the parts that each of its tables would be made from now."""
+
+    date: str
+    shard: Shard
+    repeats: Repeats
+    series: str
+    generator: str
+    parts: Mapping[str, Mapping[str, str]]
+
+    def file(self, table: str) -> TableFile:
+        """Where a table of this shard lies; the sample scores are the second file of `scores`."""
+        if table == "sample_scores":
+            return TableFile("scores", self.date, f"{self.shard.shard_id}-samples", self.series)
+        series = None if table in {"quarantine", "claims"} else self.series
+        return TableFile(table, self.date, self.shard.shard_id, series)
+
+    def stale(self, store: Store) -> dict[str, str]:
+        """Tables that must be made, in order, with the reason in words."""
+        reasons = {table: store.why_stale(self.file(table), self.parts[table]) for table in TABLES}
+        return {table: reason for table, reason in reasons.items() if reason}
+
+
+def shard_tasks(
+    config: Config, weights: Weights, date: str, shards: list[Shard], repeats: Mapping[str, Repeats]
+) -> Iterator[ShardTask]:
+    """The tasks of one day's shards, in order."""
+    series = series_of(config, weights)
+    generator = generator_of(config, weights)
+    for shard in shards:
+        condemned = repeats.get(shard.shard_id, {})
+        parts = table_parts(config, weights, shard.shard_id, condemned, generator)
+        yield ShardTask(date, shard, condemned, series, generator, parts)
+
+
+def series_of(config: Config, weights: Weights) -> str:
+    """The judge's series: its name and the fingerprint of what gives the probabilities."""
+    return series_name(config.card.name, fingerprint_of(_judge_parts(config, weights)))
+
+
+def generator_of(config: Config, weights: Weights) -> str:
+    """What samples depend on beside the content of the answer: the generator's settings and weights."""
+    return fingerprint_of(
+        {"samples config": fingerprint(config.samples), "generator weights": weights.generator}
+    )
+
+
+def table_parts(
+    config: Config, weights: Weights, shard_id: str, repeats: Repeats, generator: str
+) -> dict[str, dict[str, str]]:
+    """Table -> what it is made from, in words for people; the chain of a shard's fingerprints."""
+    repeated = fingerprint({str(row): list(why) for row, why in sorted(repeats.items())})
+    parts: dict[str, dict[str, str]] = {}
+    parts["quarantine"] = {
+        "log content": shard_id,
+        "repeated rows": repeated,
+        "[read]": fingerprint(config.read),
+    }
+    parts["claims"] = {
+        "log": fingerprint_of(parts["quarantine"]),
+        "[segment]": fingerprint(config.segment),
+        "[citations]": fingerprint(config.citations),
+        "[decompose]": fingerprint(config.decompose),
+        "decomposer weights": weights.decomposer,
+        "checker weights": weights.checker,
+    }
+    parts["scores"] = {
+        "claims": _chained(parts, "claims"),
+        "[evidence]": fingerprint(config.evidence),
+        **_judge_parts(config, weights),
+    }
+    parts["sample_scores"] = {
+        "scores": _chained(parts, "scores"),
+        "[triage]": fingerprint(config.triage),
+        "generator": generator,
+    }
+    parts["verdicts"] = {
+        "scores": _chained(parts, "sample_scores"),
+        "[verdicts]": fingerprint(config.verdicts),
+        "thresholds of the judge card": fingerprint([config.card.entailment, config.card.contradiction]),
+    }
+    parts["answers"] = {"verdicts": _chained(parts, "verdicts"), "[policy]": fingerprint(config.policy)}
+    return {table: made_from | {"stage version": STAGE_VERSIONS[table]} for table, made_from in parts.items()}
+
+
+def metrics_parts(config: Config, tasks: list[ShardTask]) -> dict[str, str]:
+    """What the metrics of a day are made from: the answers of all its shards, in any order."""
+    answers = sorted(fingerprint_of(task.parts["answers"]) for task in tasks)
+    return {
+        "answers": fingerprint(answers),
+        "[metrics]": fingerprint(config.metrics),
+        "stage version": STAGE_VERSIONS["metrics"],
+    }
+
+
+def _chained(parts: Mapping[str, Mapping[str, str]], table: str) -> str:
+    return fingerprint_of({**parts[table], "stage version": STAGE_VERSIONS[table]})
+
+
+def _judge_parts(config: Config, weights: Weights) -> dict[str, str]:
+    card: JudgeCard = config.card
+    return {
+        "judge weights": weights.judge,
+        "judge card": fingerprint([list(card.labels), card.max_pair_tokens]),
+        "[judge]": fingerprint(config.judge),
+    }

@@ -1,0 +1,277 @@
+"""Terminal views of finished tables: a run, a plan, one answer, two series side by side.
+
+Reads tables through the store, computes no verdict and no rate of its own. All text of logs is hostile: it is
+stripped of control characters and never read as markup.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from rich.console import Console
+from rich.text import Text
+
+from claimscore.jobs import compare as comparing
+from claimscore.jobs import metrics
+from claimscore.jobs.config import MetricsConfig, StoreConfig
+from claimscore.jobs.errors import InputError
+from claimscore.jobs.progress import printable, table
+from claimscore.jobs.records import Verdict
+from claimscore.jobs.store import Store
+
+_STYLE = {
+    Verdict.SUPPORTED: "green",
+    Verdict.CONTRADICTED: "red",
+    Verdict.UNSUPPORTED: "yellow",
+    Verdict.UNSCORED: "magenta",
+}
+_SHOWN_METRICS = (
+    "groundedness",
+    "hallucination_rate",
+    "citation_precision",
+    "refusal_rate",
+    "over_refusal_rate",
+    "refusal_correctness",
+    "unscored_rate",
+)
+
+
+def print_run(report: dict[str, Any]) -> None:
+    """What one day adds up to, and where its verdicts lie."""
+    console = Console()
+    counts = report["counts"]
+    quarantined = _prefixed(counts.get("quarantine", {}), "reason_")
+    states = _prefixed(counts.get("answers", {}), "state_")
+    verdicts = _prefixed(counts.get("verdicts", {}), "verdict_")
+    total, n_claims = report["n_rows"], max(1, report["n_claims"])
+    console.print(
+        f"[bold]{report['date']}[/bold]: {total:,} rows = {sum(states.values()):,} answers + "
+        f"{sum(quarantined.values()):,} quarantined; {report['n_made']} of {report['n_shards']} shards made, "
+        f"{report['wall_s']:.1f} s",
+        highlight=False,
+    )
+    rows = [["answers", state, n, n / max(1, sum(states.values()))] for state, n in states.items()]
+    rows += [["quarantined", reason, n, n / max(1, total)] for reason, n in quarantined.items()]
+    rows += [["claims", verdict, n, n / n_claims] for verdict, n in verdicts.items()]
+    table("Rows and claims", ["what", "state", "count", "share"], rows, console=console)
+    _print_metrics(report["metrics"], console)
+    console.print(
+        f"verdicts: {report['out']}/tables/verdicts/judge={report['series']}/date={report['date']}/",
+        soft_wrap=True,
+    )
+
+
+def _print_metrics(rates: list[dict[str, Any]], console: Console) -> None:
+    rows = [
+        [
+            row["prompt_version"] or "all",
+            row["metric"],
+            row["value"],
+            row["low"],
+            row["high"],
+            f"{row['denominator']:.0f} {row['per']}",
+        ]
+        for row in rates
+        if row["metric"] in _SHOWN_METRICS and row["denominator"]
+    ]
+    rows.sort(key=lambda row: (_SHOWN_METRICS.index(row[1]), row[0] != "all", row[0]))
+    table(
+        "Rates with 95% intervals",
+        ["prompt_version", "metric", "value", "low", "high", "of"],
+        rows,
+        console=console,
+    )
+
+
+def print_plan(document: dict[str, Any]) -> None:
+    """The plan of every day, as `claimscore plan` shows it."""
+    console = Console()
+    for day in document["days"]:
+        if "error" in day:
+            console.print(printable(day["error"]), markup=False)
+            continue
+        rows = [
+            [name, sum(reasons.values()), day["stale_rows"].get(name, 0), "; ".join(sorted(reasons))]
+            for name, reasons in day["stale"].items()
+        ]
+        title = (
+            f"{day['date']}: {day['n_rows']:,} answers in {day['n_shards']} shards, series {day['series']}"
+        )
+        if rows:
+            table(title, ["table", "shards", "answers", "why"], rows, console=console)
+            cost = day["estimate"]
+            console.print(
+                f"about {cost['n_llm_tokens']:,} LLM tokens, {cost['n_pairs']:,} pairs, {cost['model_s']:,.0f} s of the "
+                f"models, at the rates of {cost['rates_from']}",
+                highlight=False,
+                markup=False,
+            )
+        else:
+            console.print(f"{title}: everything is fresh", highlight=False, markup=False)
+        for error in day["unreadable"]:
+            console.print(printable(error), markup=False)
+    console.print(f"config {document['config_fingerprint']}", highlight=False)
+
+
+def find_answer(out: str, request_id: str, series: str | None) -> dict[str, Any]:
+    """The newest row of one answer and its verdicts.
+
+    Raises:
+        InputError: no such answer in the series, or no series at all.
+    """
+    store = Store(out, StoreConfig(out=out))
+    series = series or store.current()
+    if series is None:
+        raise InputError(f"{out}: no finished run, expected one; give --out, or run a day first")
+    for file in reversed(store.files("answers", series=series)):
+        answers = store.read(file)
+        row = answers.filter(pc.equal(answers.column("request_id"), request_id))
+        if row.num_rows:
+            verdict_file = type(file)("verdicts", file.date, file.shard_id, series)
+            verdicts = store.read(verdict_file)
+            mine = verdicts.filter(pc.equal(verdicts.column("request_id"), request_id))
+            return {
+                "date": file.date,
+                "series": series,
+                "answer": row.to_pylist()[0],
+                "verdicts": mine.to_pylist(),
+            }
+    raise InputError(
+        f"{out}: no answer {request_id!r} in series {series}, expected a request_id of the log; "
+        "it may be in the quarantine table, or its day was not run"
+    )
+
+
+def print_answer(document: dict[str, Any]) -> None:
+    """One answer, claim by claim; verdicts are words as well as colours."""
+    console, answer = Console(), document["answer"]
+    console.print(
+        f"[bold]{printable(answer['request_id'])}[/bold]  {document['date']}  {document['series']}",
+        highlight=False,
+    )
+    _print_pairs(console, [("question", answer["question"]), ("answer", answer["answer"])])
+    groundedness = "-" if answer["groundedness"] is None else f"{answer['groundedness']:.3f}"
+    console.print(
+        f"{answer['state']}, groundedness {groundedness} ({answer['n_supported']} of {answer['n_scored']} scored claims), "
+        f"{answer['action']} ({answer['action_reason']}), next: {answer['next_step']}",
+        highlight=False,
+    )
+    for verdict in document["verdicts"]:
+        label = Text(f"  {verdict['verdict']:<12}", style=_STYLE[Verdict(verdict["verdict"])])
+        console.print(label + Text(printable(verdict["claim"]), style="default"))
+        console.print(Text(f"    {_explanation(verdict)}", style="dim"))
+        if verdict["evidence_quote"]:
+            _print_pairs(console, [(f"    {verdict['evidence_chunk_id']}", verdict["evidence_quote"])])
+        if verdict["conflict"]:
+            _print_pairs(
+                console, [(f"    but {verdict['contradicting_chunk_id']}", verdict["contradicting_quote"])]
+            )
+
+
+def _explanation(verdict: dict[str, Any]) -> str:
+    parts = [verdict["reason"] or verdict["decided_by"], verdict["hallucination_type"]]
+    if verdict["citation_state"]:
+        parts.append(f"citation {verdict['citation_state']}")
+    if verdict["p_entailment"] is not None:
+        parts.append(
+            f"entailment {verdict['p_entailment']:.2f}, contradiction {verdict['p_contradiction']:.2f}"
+        )
+    if verdict["missing_values"]:
+        parts.append(f"not in the evidence: {', '.join(verdict['missing_values'])}")
+    if verdict["consistency"] is not None:
+        parts.append(f"consistent with {verdict['consistency']:.0%} of {verdict['n_samples_usable']} samples")
+    return printable("; ".join(part for part in parts if part))
+
+
+def _print_pairs(console: Console, pairs: list[tuple[str, str | None]]) -> None:
+    for name, text in pairs:
+        console.print(
+            Text(f"{printable(name)}: ", style="bold") + Text(printable(text or "-"), style="default")
+        )
+
+
+def compare_series(
+    out: str, series_a: str, series_b: str, since: str | None, until: str | None
+) -> dict[str, Any]:
+    """Compare two series over the days that both hold.
+
+    Raises:
+        InputError: a series is unknown, or they have no day in common.
+    """
+    store = Store(out, StoreConfig(out=out))
+    known = store.list_series()
+    for series in (series_a, series_b):
+        if series not in known:
+            raise InputError(
+                f"{out}: no series {series!r}, expected one of {', '.join(known) or 'none: run a day first'}"
+            )
+    days = sorted(_dates(store, series_a, since, until) & _dates(store, series_b, since, until))
+    if not days:
+        raise InputError(
+            f"{out}: {series_a} and {series_b} have no day in common, expected one; run a backfill first"
+        )
+    verdicts = [_verdicts(store, series, days) for series in (series_a, series_b)]
+    rates = [
+        metrics.measure(_answers(store, series, days), MetricsConfig()) for series in (series_a, series_b)
+    ]
+    compared = comparing.compare(*verdicts, *rates)
+    document = {field.name: getattr(compared, field.name) for field in dataclasses.fields(compared)}
+    for name in ("confusion", "shifts", "flips"):
+        document[name] = document[name].to_pylist()
+    return {"series_a": series_a, "series_b": series_b, "days": days} | document
+
+
+def _dates(store: Store, series: str, since: str | None, until: str | None) -> set[str]:
+    dates = {file.date for file in store.files("verdicts", series=series)}
+    return {date for date in dates if (since or date) <= date <= (until or date)}
+
+
+def _verdicts(store: Store, series: str, days: list[str]) -> pa.Table:
+    """The verdicts of the days; over several days a request id is told apart by its day."""
+    tables = []
+    for day in days:
+        for file in store.files("verdicts", date=day, series=series):
+            verdicts = store.read(file, list(comparing.NEEDED_COLUMNS))
+            if len(days) > 1:
+                ids = pc.binary_join_element_wise(day, verdicts.column("request_id"), "/")
+                verdicts = verdicts.set_column(verdicts.column_names.index("request_id"), "request_id", ids)
+            tables.append(verdicts)
+    return pa.concat_tables(tables)
+
+
+def _answers(store: Store, series: str, days: list[str]) -> pa.Table:
+    files = [file for day in days for file in store.files("answers", date=day, series=series)]
+    return pa.concat_tables([store.read(file, list(metrics.NEEDED_COLUMNS)) for file in files])
+
+
+def print_comparison(document: dict[str, Any]) -> None:
+    """Agreement, kappa, metric shifts and flips of two series."""
+    console = Console()
+    a, b = document["series_a"], document["series_b"]
+    agreement = "-" if document["agreement"] is None else f"{document['agreement']:.1%}"
+    kappa = "-" if document["kappa"] is None else f"{document['kappa']:.3f}"
+    console.print(
+        f"{a} against {b}, {', '.join(document['days'])}: {document['n_common']:,} claims in both, agreement "
+        f"{agreement}, Cohen's kappa {kappa}; only in one: {document['n_only_a']:,} and {document['n_only_b']:,}",
+        highlight=False,
+        soft_wrap=True,
+    )
+    shifts = [
+        [s["metric"], s["prompt_version"] or "all", s["value_a"], s["value_b"], s["shift"]]
+        for s in document["shifts"]
+    ]
+    table("Shift of each metric", ["metric", "prompt_version", a, b, "shift"], shifts, console=console)
+    flips = [[f["request_id"], f["verdict_a"], f["verdict_b"], f["claim"]] for f in document["flips"][:30]]
+    table(
+        f"Claims that flipped ({len(document['flips'])}; the first 30)",
+        ["request_id", a, b, "claim"],
+        flips,
+        console=console,
+    )
+
+
+def _prefixed(counts: dict[str, int], prefix: str) -> dict[str, int]:
+    return {name.removeprefix(prefix): n for name, n in counts.items() if name.startswith(prefix)}

@@ -1,0 +1,224 @@
+"""One shard from log to answers: what is fresh is read, what is not is made and written, in table order.
+
+The unit of work, retry and resume. It reads the log at most once, asks only for the models that a stale table needs,
+and checks on every run that rows in = answers + quarantined. It knows no Ray and no other shard.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.fs as pafs
+
+from claimscore.jobs import consistency, pipeline
+from claimscore.jobs.config import Config
+from claimscore.jobs.errors import OutputError
+from claimscore.jobs.pipeline import Models, Tick
+from claimscore.jobs.plan import ShardTask
+from claimscore.jobs.read import read_shard
+from claimscore.jobs.records import ANSWERS, CLAIMS, QUARANTINE, SAMPLES, SCORES, VERDICTS
+from claimscore.jobs.store import Store
+
+Counts = dict[str, int]
+
+
+@dataclass(slots=True)
+class ShardReport:
+    """What was made of one shard, and how long each table took."""
+
+    shard_id: str
+    made: list[str] = field(default_factory=list)
+    seconds: dict[str, float] = field(default_factory=dict)
+    counts: dict[str, Counts] = field(default_factory=dict)
+
+
+def run_shard(
+    task: ShardTask,
+    config: Config,
+    store: Store,
+    models: Models,
+    fs: pafs.FileSystem,
+    tick: Tick = lambda *_: None,
+) -> ShardReport:
+    """Make every stale table of a shard.
+
+    Args:
+        task: the shard and what its tables are made from.
+        config: the deployment.
+        store: where tables go.
+        models: those that a stale table needs.
+        fs: the file system of the log.
+        tick: told what was made, for progress.
+
+    Raises:
+        InputError: the file cannot be used as a whole.
+        ModelError: a model failed, or none was loaded for a table that needs one.
+        OutputError: a table cannot be written, or rows do not add up.
+    """
+    desk = _Desk(task, store, tick, task.stale(store), ShardReport(task.shard.shard_id))
+    if not desk.stale:
+        return desk.report
+    log, quarantine = read_shard(fs, task.shard, config.read, task.repeats)
+    _check_accounting(task, log, quarantine)
+    desk.table(
+        "quarantine",
+        QUARANTINE,
+        lambda: (quarantine, _by(quarantine, "reason", rows=task.shard.n_rows, answers=log.num_rows)),
+    )
+    claims = desk.table("claims", CLAIMS, lambda: _claims(log, models, config))
+    tick("claims", claims.num_rows)
+    scores = desk.table(
+        "scores", SCORES, lambda: _scored(pipeline.make_scores(log, claims, models, config, tick))
+    )
+    risky = pipeline.high_risk(log, claims, scores, config)
+    # Samples that exist are read whatever is stale; new ones are drawn only where sample scores are to be made.
+    samples = _samples(task, log, risky, config, store, models, draw="sample_scores" in desk.stale)
+    sample_scores = desk.table(
+        "sample_scores",
+        SCORES,
+        lambda: _scored(pipeline.make_sample_scores(claims, samples, models, config, tick)),
+    )
+    verdicts = desk.table(
+        "verdicts",
+        VERDICTS,
+        lambda: _counted(
+            pipeline.make_verdicts(
+                log, claims=claims, scores=scores, sample_scores=sample_scores, samples=samples, config=config
+            ),
+            "verdict",
+        ),
+    )
+    if verdicts.num_rows != claims.num_rows:
+        raise OutputError(
+            f"shard {task.shard.shard_id}: {verdicts.num_rows} verdicts of {claims.num_rows} claims, expected one each; report this"
+        )
+    desk.table("answers", ANSWERS, lambda: _answers(log, verdicts, risky, samples, config))
+    tick("answers", log.num_rows)
+    return desk.report
+
+
+@dataclass(slots=True)
+class _Desk:
+    """Reads a fresh table, makes and writes a stale one."""
+
+    task: ShardTask
+    store: Store
+    tick: Tick
+    stale: Mapping[str, str]
+    report: ShardReport
+
+    def table(self, name: str, schema: pa.Schema, make: Callable[[], tuple[pa.Table, Counts]]) -> pa.Table:
+        if name not in self.stale:
+            return self.store.read(self.task.file(name))
+        began = time.perf_counter()
+        table, counts = make()
+        self.store.write(self.task.file(name), table, schema, parts=self.task.parts[name], counts=counts)
+        self.report.seconds[name] = time.perf_counter() - began
+        self.report.counts[name] = counts
+        self.report.made.append(name)
+        return table
+
+
+def _check_accounting(task: ShardTask, log: pa.Table, quarantine: pa.Table) -> None:
+    if log.num_rows + quarantine.num_rows != task.shard.n_rows:
+        raise OutputError(
+            f"{task.shard.file}: shard {task.shard.shard_id}: {log.num_rows} answers + {quarantine.num_rows} quarantined, "
+            f"expected {task.shard.n_rows} rows in all; nothing was written, report this"
+        )
+
+
+def _claims(log: pa.Table, models: Models, config: Config) -> tuple[pa.Table, Counts]:
+    claims, counts = pipeline.make_claims(log, models, config)
+    return claims, counts | {"n_claims": claims.num_rows}
+
+
+def _scored(scores: pa.Table) -> tuple[pa.Table, Counts]:
+    errors = Counter(error for error in scores.column("error").to_pylist() if error)
+    n_tokens = pc.sum(scores.column("n_tokens")).as_py() or 0
+    n_pairs = scores.num_rows - sum(count for error, count in errors.items() if error != "nan")
+    return scores, {"n_pairs": n_pairs, "n_tokens": n_tokens} | {
+        f"error_{error}": n for error, n in sorted(errors.items())
+    }
+
+
+def _samples(
+    task: ShardTask,
+    log: pa.Table,
+    risky: pa.Table,
+    config: Config,
+    store: Store,
+    models: Models,
+    *,
+    draw: bool,
+) -> pa.Table:
+    """The samples of the high-risk answers: the log's own, those drawn before, and, where asked, new ones."""
+    chosen = log.filter(
+        pc.is_in(log.column("request_id"), value_set=risky.column("request_id").combine_chunks())
+    )
+    if not chosen.num_rows:
+        return SAMPLES.empty_table()
+    keys = consistency.content_keys(chosen)
+    own = consistency.log_samples(chosen, keys, config.segment.refusal_markers)
+    stored = store.read_samples(task.date, task.generator)
+    if draw:
+        new = _new_samples(chosen, keys, own, stored, models, config)
+        if new.num_rows:
+            store.add_samples(new, date=task.date, shard_id=task.shard.shard_id, generator=task.generator)
+            stored = pa.concat_tables([stored, new])
+    with_own = pc.is_in(chosen.column("request_id"), value_set=pc.unique(own.column("request_id")))
+    others = pc.invert(with_own)
+    return pa.concat_tables(
+        [own, _reused(stored, chosen.filter(others), keys.filter(others.combine_chunks()))]
+    )
+
+
+def _new_samples(
+    chosen: pa.Table, keys: pa.Array, own: pa.Table, stored: pa.Table, models: Models, config: Config
+) -> pa.Table:
+    """Samples not stored yet: the log's own, and those drawn for answers that neither log nor store has any of."""
+    is_stored = pc.is_in(own.column("content_key"), value_set=pc.unique(stored.column("content_key")))
+    new = own.filter(pc.invert(is_stored))
+    known = pa.concat_tables([own, stored]).column("content_key")
+    lacking = pc.invert(pc.is_in(keys, value_set=pc.unique(known)))
+    if config.samples.enabled and config.samples.model and pc.any(lacking).as_py():
+        drawn = pipeline.draw_samples(chosen.filter(lacking), keys.filter(lacking), models, config)
+        new = pa.concat_tables([new, drawn])
+    return new
+
+
+def _reused(stored: pa.Table, answers: pa.Table, keys: pa.Array) -> pa.Table:
+    """Stored samples of equal content, under the request ids of `answers`; SAMPLES."""
+    by_key: dict[str, list[int]] = {}
+    for row, key in enumerate(stored.column("content_key").to_pylist()):
+        by_key.setdefault(key, []).append(row)
+    pairs = [
+        (row, request_id)
+        for request_id, key in zip(answers.column("request_id").to_pylist(), keys.to_pylist(), strict=True)
+        for row in by_key.get(key, ())
+    ]
+    taken = stored.take(pa.array([row for row, _ in pairs], pa.int64()))
+    request_ids = pa.array([request_id for _, request_id in pairs], pa.string())
+    return taken.set_column(0, SAMPLES.field("request_id"), request_ids)
+
+
+def _counted(table: pa.Table, column: str) -> tuple[pa.Table, Counts]:
+    return table, _by(table, column)
+
+
+def _answers(
+    log: pa.Table, verdicts: pa.Table, risky: pa.Table, samples: pa.Table, config: Config
+) -> tuple[pa.Table, Counts]:
+    answers = pipeline.make_answers(log, verdicts, risky, samples, config)
+    return answers, _by(answers, "state") | _by(answers, "action")
+
+
+def _by(table: pa.Table, column: str, **more: int) -> Counts:
+    """Rows by the values of one column, as `<column>_<value>`."""
+    counted: Counter[Any] = Counter(table.column(column).to_pylist())
+    return {f"{column}_{value}": n for value, n in sorted(counted.items())} | more

@@ -1,0 +1,226 @@
+"""Windows and pairs: whole sentences, uncut claims, cited first, equal pairs judged once."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from claimscore.jobs import evidence, pairs
+from claimscore.jobs.config import EvidenceConfig, SegmentConfig
+from claimscore.jobs.records import CLAIMS, LOG
+from claimscore.jobs.segment import sentence_spans
+
+
+def _load(name: str):
+    spec = importlib.util.spec_from_file_location(name, Path(__file__).with_name(f"{name}.py"))
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+JUDGE = _load("stub_models").StubJudge()
+
+
+def spans(texts: pa.Array) -> pa.ListArray:
+    """Sentences under the default config."""
+    return sentence_spans(texts, SegmentConfig())
+
+
+def a_log(*chunk_lists: list[str]) -> pa.Table:
+    """Answers r0, r1 ... with chunks c0, c1 ... each."""
+    rows = [
+        {
+            "request_id": f"r{k}",
+            "chunks": [{"id": f"c{i}", "text": text, "score": None} for i, text in enumerate(texts)],
+            "flags": [],
+        }
+        for k, texts in enumerate(chunk_lists)
+    ]
+    return pa.Table.from_pylist(rows, schema=LOG)
+
+
+def some_claims(*claims: tuple[str, str, list[str]]) -> pa.Table:
+    """(request id, text, cited ids) as claims."""
+    rows = [
+        {
+            "request_id": request_id,
+            "claim_index": k,
+            "sentence_index": k,
+            "start": 0,
+            "end": 0,
+            "text": text,
+            "source": "atomic",
+            "decompose_outcome": "atomic",
+            "unjudgeable": None,
+            "cited_ids": cited,
+            "fabricated_marks": [],
+            "quotes": [],
+        }
+        for k, (request_id, text, cited) in enumerate(claims)
+    ]
+    return pa.Table.from_pylist(rows, schema=CLAIMS)
+
+
+def pair_up(log: pa.Table, claims: pa.Table, **settings_: int) -> tuple[pa.Table, pa.Table]:
+    """window_pairs with the stub tokenizer."""
+    config = EvidenceConfig(**settings_)
+    return evidence.window_pairs(log, claims, encode=JUDGE.encode, sentence_spans=spans, config=config)
+
+
+def test_windows_are_whole_sentences_with_overlap():
+    """Windows of two sentences with one of overlap slice the chunk at its sentences."""
+    text = "One is here. Two is there. Three is gone. Four is back."
+
+    found, _ = pair_up(a_log([text]), some_claims(("r0", "Two", [])), window_sentences=2, overlap_sentences=1)
+
+    windows = [text[p[0]["start"] : p[0]["end"]] for p in found.column("premise").to_pylist()]
+    assert windows == [
+        "One is here. Two is there.",
+        "Two is there. Three is gone.",
+        "Three is gone. Four is back.",
+    ]
+
+
+def test_an_endless_sentence_is_cut_in_tokens_and_nothing_is_lost():
+    """A sentence above the limit becomes overlapping windows that hold all of its words."""
+    words = [f"w{k}" for k in range(300)]
+
+    found, _ = pair_up(a_log([" ".join(words)]), some_claims(("r0", "w299", ["c0"])), max_pair_tokens=80)
+
+    assert max(found.column("n_tokens").to_pylist()) <= 80
+    seen = {i for ids in found.column("premise_ids").to_pylist() for i in ids}
+    assert len(seen) == len(words)
+
+
+def test_a_claim_is_never_cut():
+    """Every pair holds all tokens of its claim; a claim that leaves no room is named, not cut."""
+    claim = " ".join(f"w{k}" for k in range(120))
+
+    found, unpaired = pair_up(
+        a_log(["Short one."]), some_claims(("r0", claim, []), ("r0", "Fine.", [])), max_pair_tokens=150
+    )
+
+    assert {1} == set(found.column("claim_index").to_pylist())
+    assert [(0, "claim_too_long")] == list(
+        zip(*(unpaired.column(c).to_pylist() for c in ("claim_index", "error")), strict=True)
+    )
+
+
+@pytest.mark.parametrize("chunks", [[], [""], ["  \n "]])
+def test_without_evidence_there_is_no_pair(chunks: list[str]):
+    """No chunks, or only blank ones, give `no_context` and no premise."""
+    found, unpaired = pair_up(a_log(chunks), some_claims(("r0", "Anything.", [])))
+
+    assert (0, ["no_context"]) == (found.num_rows, unpaired.column("error").to_pylist())
+
+
+def test_every_window_of_a_cited_chunk_is_judged_and_the_best_of_the_rest():
+    """The cap on windows does not touch cited chunks; of the others the overlapping ones stay."""
+    filler = " ".join(f"Filler sentence number {k}." for k in range(30))
+
+    found, _ = pair_up(
+        a_log([filler, filler + " The gate opens at noon."]),
+        some_claims(("r0", "The gate opens at noon.", ["c0"])),
+        max_windows=2,
+        window_sentences=1,
+        overlap_sentences=0,
+    )
+
+    chunks = [p[0]["chunk_index"] for p in found.column("premise").to_pylist()]
+    assert (30, 2) == (chunks.count(0), chunks.count(1))
+    assert found.column("is_cited").to_pylist() == [chunk == 0 for chunk in chunks]
+    assert max(found.column("overlap").to_pylist()) == 1.0
+
+
+def test_equal_pairs_are_judged_once():
+    """The same chunk and claim in two answers cost one pair, and both get its probabilities."""
+    log = a_log(["The gate opens at noon."], ["The gate opens at noon."])
+    found, _ = pair_up(log, some_claims(("r0", "The gate opens.", []), ("r1", "The gate opens.", [])))
+    judge = type(JUDGE)()
+
+    scores, probs = pairs.judge_pairs(found, judge.probabilities)
+
+    assert (1, 2) == (judge.n_pairs, scores.num_rows)
+    assert probs[0].tolist() == probs[1].tolist()
+
+
+def test_nan_is_an_error_and_never_a_label():
+    """Probabilities that are not finite become nulls with the error `nan`."""
+    found, _ = pair_up(a_log(["A b."]), some_claims(("r0", "A b.", [])))
+
+    scores, _ = pairs.judge_pairs(found, lambda p, c: np.full((len(p), 3), np.nan, dtype=np.float32))
+
+    assert ["nan"] == scores.column("error").to_pylist()
+    assert [None] == scores.column("p_neutral").to_pylist()
+
+
+def test_a_probability_outside_0_to_1_is_refused():
+    """A judge that gives 1.5 is an error of the program, not a very sure judge."""
+    found, _ = pair_up(a_log(["A b."]), some_claims(("r0", "A b.", [])))
+
+    with pytest.raises(ValueError, match=r"outside 0\.\.1"):
+        pairs.judge_pairs(found, lambda p, c: np.full((len(p), 3), 1.5, dtype=np.float32))
+
+
+def test_joined_windows_cover_a_claim_that_no_single_one_entails():
+    """Two chunks that each hold half of the claim are joined in document order."""
+    log = a_log(["The lab is on floor four.", "Nothing of interest.", "Floor four is closed."])
+    found, _ = pair_up(log, some_claims(("r0", "The lab is on floor four and closed.", [])))
+    _, probs = pairs.judge_pairs(found, JUDGE.probabilities)
+
+    joined = evidence.joined_pairs(found, probs, EvidenceConfig())
+
+    assert [[0, 2]] == [
+        [s["chunk_index"] for s in premise] for premise in joined.column("premise").to_pylist()
+    ]
+
+
+def test_an_entailed_claim_is_not_joined():
+    """A claim that a window entails needs no second hop."""
+    found, _ = pair_up(
+        a_log(["The gate opens at noon.", "More."]), some_claims(("r0", "The gate opens at noon.", []))
+    )
+    _, probs = pairs.judge_pairs(found, JUDGE.probabilities)
+
+    assert evidence.joined_pairs(found, probs, EvidenceConfig()).num_rows == 0
+
+
+def test_premise_texts_slice_the_chunks():
+    """The text of a premise is what its spans slice, joined by a blank; null without spans."""
+    log = a_log(["The lab is on floor four.", "Floor four is closed."])
+    found, unpaired = pair_up(log, some_claims(("r0", "The lab is on floor four and closed.", [])))
+    scores, probs = pairs.judge_pairs(found, JUDGE.probabilities)
+    joined, _ = pairs.judge_pairs(evidence.joined_pairs(found, probs, EvidenceConfig()), JUDGE.probabilities)
+
+    texts = evidence.premise_texts(pa.concat_tables([scores, joined, unpaired]), log).to_pylist()
+
+    assert texts == [
+        "The lab is on floor four.",
+        "Floor four is closed.",
+        "The lab is on floor four. Floor four is closed.",
+    ]
+
+
+_words = st.lists(
+    st.sampled_from(["alpha", "beta", "gamma.", "delta!", "eps\n", "漢字。", "12.5"]), max_size=60
+)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(_words.map(" ".join), max_size=3), _words.map(" ".join))
+def test_pairs_keep_to_the_limit_and_slice_their_chunk(chunks: list[str], claim: str):
+    """Whatever the texts, no pair is over the limit, and every span lies in its chunk."""
+    found, unpaired = pair_up(a_log(chunks), some_claims(("r0", claim, [])), max_pair_tokens=96)
+
+    assert found.num_rows or unpaired.num_rows == 1
+    assert all(n <= 96 for n in found.column("n_tokens").to_pylist())
+    for (span,) in found.column("premise").to_pylist():
+        assert 0 <= span["start"] < span["end"] <= len(chunks[span["chunk_index"]])

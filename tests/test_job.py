@@ -1,0 +1,221 @@
+"""One whole job on stub models: accounting, freshness, resume, and what may touch a model."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from claimscore.jobs.config import Config
+from claimscore.jobs.errors import InputError, ModelError
+from claimscore.jobs.nightly import DayReport, execute_here, plan_day, run_day
+from claimscore.jobs.pipeline import Models
+from claimscore.jobs.plan import TABLES, Weights
+from claimscore.jobs.store import Store
+
+
+def _load(name: str):
+    spec = importlib.util.spec_from_file_location(name, Path(__file__).with_name(f"{name}.py"))
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+stub_models, jobs_fixture = _load("stub_models"), _load("jobs_fixture")
+DATE = jobs_fixture.DATE
+
+
+def stubs() -> Models:
+    """Fresh stub models of every role."""
+    judge = stub_models.StubJudge()
+    return Models(decomposer=stub_models.StubLlm(), checker=judge, judge=judge, generator=None)
+
+
+def run(config: Config, models: Models | None = None) -> DayReport:
+    """Run the day of the fixture in this process."""
+    store = Store(config.store.out, config.store)
+    plan = plan_day(config, store, Weights.of(config), DATE)
+    return run_day(config, store, plan, execute_here(config, store, models or stubs()))
+
+
+def table(config: Config, name: str, series: str | None) -> pa.Table:
+    """One table of the day, all shards."""
+    store = Store(config.store.out, config.store)
+    return pa.concat_tables([store.read(f) for f in store.files(name, date=DATE, series=series)])
+
+
+@pytest.fixture
+def job(tmp_path: Path) -> Config:
+    """A log of six answers in two shards, and its config."""
+    jobs_fixture.write_log(tmp_path)
+    return jobs_fixture.make_config(tmp_path)
+
+
+def test_every_row_comes_out_once(job: Config):
+    """Rows in are answers out plus quarantined, each request once."""
+    rows = [*jobs_fixture.log_rows(), {**jobs_fixture.log_rows(1)[0], "request_id": None}]
+    jobs_fixture.write_log(Path(job.path).parent, rows)
+
+    report = run(job)
+
+    ids = table(job, "answers", report.series).column("request_id").to_pylist()
+    assert sorted(ids) == [f"r{k}" for k in range(6)]
+    assert table(job, "quarantine", None).num_rows == 1
+
+
+def test_the_verdicts_are_those_of_the_words(job: Config):
+    """Supported, vetoed, fabricated, miscited and refused answers come out as such."""
+    report = run(job)
+
+    verdicts = {
+        (v["request_id"], v["claim_index"]): v for v in table(job, "verdicts", report.series).to_pylist()
+    }
+    assert {key: (v["verdict"], v["decided_by"], v["citation_state"]) for key, v in verdicts.items()} == {
+        ("r0", 0): ("supported", "nli_cited", "ok"),
+        ("r1", 0): ("unsupported", "number_veto", "unsupported"),
+        ("r2", 0): ("supported", "nli_cited", "ok"),
+        ("r2", 1): ("unsupported", "nli", "fabricated"),
+        ("r5", 0): ("supported", "nli", "miscited"),
+    }
+
+
+def test_answers_carry_state_action_and_reason(job: Config):
+    """States and actions follow the policy's order of rules."""
+    report = run(job)
+
+    answers = {
+        a["request_id"]: (a["state"], a["action"], a["action_reason"])
+        for a in table(job, "answers", report.series).to_pylist()
+    }
+    assert answers == {
+        "r0": ("scored", "deliver", "grounded"),
+        "r1": ("scored", "refuse", "low_groundedness"),
+        "r2": ("scored", "refuse", "fabricated_citation"),
+        "r3": ("refusal", "deliver", "refusal"),
+        "r4": ("empty_answer", "refuse", "empty_answer"),
+        "r5": ("scored", "deliver", "grounded"),
+    }
+
+
+def test_a_second_run_makes_nothing(job: Config):
+    """A run over fresh tables touches no model and writes no file."""
+    run(job)
+    untouchable = stub_models.UntouchableModel()
+
+    report = run(job, Models(untouchable, untouchable, untouchable, untouchable))
+
+    assert ({}, 0) == (report.made, report.n_made)
+
+
+def test_a_threshold_change_touches_no_model(job: Config):
+    """A threshold re-makes verdicts, answers and metrics, and no model is loaded for it."""
+    run(job)
+    changed = jobs_fixture.make_config(Path(job.path).parent, "verdicts.entailment=0.99")
+    untouchable = stub_models.UntouchableModel()
+
+    report = run(changed, Models(untouchable, untouchable, untouchable, untouchable))
+
+    assert {"verdicts": 2, "answers": 2, "metrics": 1} == report.made
+
+
+def test_a_judge_change_reuses_the_claims(job: Config, tmp_path: Path):
+    """Another judge makes a series of its own without the LLM or the checker; the old one stays as it is."""
+    first = run(job)
+    before = table(job, "verdicts", first.series)
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "config.json").write_text("{}")
+    (tmp_path / "other" / "model.safetensors").write_bytes(b"other")
+    card = tmp_path / "other.toml"
+    card.write_text('name = "other"\nmodel = "./other"\nentailment = 0.5\n')
+    other = jobs_fixture.make_config(tmp_path, judge=str(card))
+    untouchable = stub_models.UntouchableModel()
+
+    report = run(other, Models(untouchable, untouchable, stub_models.StubJudge(), untouchable))
+
+    assert {"scores": 2, "sample_scores": 2, "verdicts": 2, "answers": 2, "metrics": 1} == report.made
+    assert report.series != first.series
+    assert before.equals(table(job, "verdicts", first.series))
+
+
+def test_without_its_model_a_stale_table_is_an_error(job: Config):
+    """A plan that loaded no model for a stale table fails by name instead of defaulting."""
+    with pytest.raises(InputError, match="decomposer: a table needs it"):
+        run(job, Models())
+
+
+@pytest.mark.parametrize("table_name", TABLES)
+def test_a_run_killed_before_a_table_ends_equal(job: Config, tmp_path: Path, table_name: str, monkeypatch):
+    """Killed before any table is written, the rerun makes only what is left, and the output is equal."""
+    whole = jobs_fixture.make_config(tmp_path, f'store.out="{tmp_path}/whole"')
+    expected = run(whole)
+    write = Store.write
+
+    def killed(self, file, *args, **kwargs):
+        name = "sample_scores" if file.shard_id.endswith("-samples") else file.table
+        if name == table_name:
+            raise KeyboardInterrupt
+        write(self, file, *args, **kwargs)
+
+    monkeypatch.setattr(Store, "write", killed)
+    with pytest.raises(KeyboardInterrupt):
+        run(job)
+    monkeypatch.setattr(Store, "write", write)
+
+    report = run(job)
+
+    n_first_shard = TABLES.index(table_name)
+    assert sum(report.made.get(name, 0) for name in TABLES) == 2 * len(TABLES) - n_first_shard
+    for name in ("quarantine", "claims", "scores", "verdicts", "answers", "metrics"):
+        series = None if name in {"quarantine", "claims"} else report.series
+        assert table(job, name, series).equals(table(whole, name, expected.series if series else None)), name
+
+
+def test_a_replaced_log_leaves_no_ghosts(job: Config, tmp_path: Path):
+    """A corrected log takes the place of the old one: its shards' tables are removed and said so."""
+    run(job)
+    jobs_fixture.write_log(tmp_path, jobs_fixture.log_rows(2))
+
+    report = run(job)
+
+    assert table(job, "answers", report.series).num_rows == 2
+    assert len(report.warnings) == 2
+
+
+def test_a_bad_file_leaves_the_rest_unharmed(job: Config, tmp_path: Path):
+    """A file that is no Parquet, and one without a needed column, are reported; the good one is scored."""
+    (tmp_path / "logs" / DATE / "junk.parquet").write_bytes(b"not parquet at all")
+    jobs_fixture.write_log(tmp_path, [{"request_id": "x", "answer": "a"}], name="lacks.parquet")
+
+    report = run(job)
+
+    assert table(job, "answers", report.series).num_rows == 6
+    assert len(report.failures) == 2
+
+
+def test_repeats_across_files_are_accounted_for(job: Config, tmp_path: Path):
+    """An identical row in another file is kept once; a differing one condemns both."""
+    rows = jobs_fixture.log_rows(2)
+    rows[1]["answer"] = "The refund window is 90 days [1]."
+    jobs_fixture.write_log(tmp_path, rows, name="part-1.parquet")
+
+    report = run(job)
+
+    reasons = sorted(q["reason"] for q in table(job, "quarantine", None).to_pylist())
+    assert reasons == ["repeat_of_identical_row", "repeated_request_id", "repeated_request_id"]
+    assert report.n_rows == 8
+
+
+def test_a_model_that_fails_is_reported(job: Config):
+    """A judge that dies fails the shard by name; nothing is defaulted."""
+
+    class Dead(stub_models.StubJudge):
+        def probabilities(self, premise_ids, claim_ids):
+            raise ModelError("judge: gone")
+
+    judge = stub_models.StubJudge()
+    with pytest.raises(InputError, match="judge: gone"):
+        run(job, Models(stub_models.StubLlm(), judge, Dead(), None))
