@@ -1,0 +1,194 @@
+"""Answers from verdicts: state, rates, and the policy's first rule that holds."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from claimscore.jobs.answers import summarise
+from claimscore.jobs.config import PolicyConfig
+from claimscore.jobs.records import LOG, VERDICTS
+
+CHUNKS = [{"id": "a", "text": "One.", "score": 0.9}, {"id": "b", "text": "Two.", "score": 0.85}]
+SIGNALS = {
+    "refused": pa.bool_(),
+    "is_refusal_status": pa.bool_(),
+    "n_hedges": pa.int32(),
+    "n_low_probability_tokens": pa.int32(),
+    "injection_suspected": pa.bool_(),
+    "high_risk_reasons": pa.list_(pa.string()),
+    "n_samples": pa.int32(),
+}
+
+
+def a_verdict(verdict: str, kind: str | None = None, **more: Any) -> dict:
+    """One claim of answer r."""
+    row: dict[str, Any] = {f.name: None for f in VERDICTS}
+    row |= {
+        "request_id": "r",
+        "claim_index": 0,
+        "sentence_index": 0,
+        "start": 0,
+        "end": 4,
+        "claim": "One.",
+        "verdict": verdict,
+    }
+    row |= {
+        "decided_by": "nli",
+        "cited_ids": [],
+        "fabricated_marks": [],
+        "conflict": False,
+        "missing_values": [],
+    }
+    row |= {
+        "n_samples_usable": 0,
+        "low_consistency": False,
+        "n_pairs": 1,
+        "source": "llm",
+        "decompose_outcome": "ok",
+    }
+    return row | {"hallucination_type": kind} | more
+
+
+def add_up(
+    verdicts: list[dict],
+    answer: str = "One. Two.",
+    *,
+    log: dict | None = None,
+    signals: dict | None = None,
+    **policy: Any,
+) -> dict:
+    """The answers row of r."""
+    row = {"request_id": "r", "answer": answer, "chunks": CHUNKS, "flags": []} | (log or {})
+    signal = {"refused": False, "is_refusal_status": False, "n_hedges": 0, "injection_suspected": False}
+    signal |= {"n_low_probability_tokens": None, "high_risk_reasons": [], "n_samples": 0} | (signals or {})
+    table = summarise(
+        pa.Table.from_pylist([row], schema=LOG),
+        pa.Table.from_pylist(verdicts, schema=VERDICTS),
+        pa.Table.from_pylist([signal], schema=pa.schema(list(SIGNALS.items()))),
+        PolicyConfig(**policy),
+    )
+    return table.to_pylist()[0]
+
+
+def test_groundedness_is_supported_over_scored():
+    """Unscored claims are in neither number."""
+    row = add_up([a_verdict("supported"), a_verdict("contradicted", "intrinsic"), a_verdict("unscored")])
+
+    assert (0.5, 2, 1) == (row["groundedness"], row["n_scored"], row["n_unscored"])
+
+
+def test_nothing_scored_is_null_and_refused():
+    """No scored claim: no groundedness, no hallucination flag, and never delivered."""
+    row = add_up([a_verdict("unscored", reason="nan")])
+
+    assert (None, None, "refuse", "nothing_scored") == (
+        row["groundedness"],
+        row["hallucinated"],
+        row["action"],
+        row["action_reason"],
+    )
+
+
+@pytest.mark.parametrize(
+    ("kwargs", "state"),
+    [
+        ({"answer": "   "}, "empty_answer"),
+        ({"answer": None}, "empty_answer"),
+        ({"log": {"chunks": []}}, "no_context"),
+        ({"log": {"chunks": [{"id": "a", "text": " ", "score": None}]}}, "no_context"),
+        ({"signals": {"refused": True}}, "refusal"),
+        ({"signals": {"is_refusal_status": True}}, "refusal"),
+        ({}, "no_claims"),
+    ],
+)
+def test_states_without_claims(kwargs: dict, state: str):
+    """Each state from the least that makes it."""
+    assert add_up([], **kwargs)["state"] == state
+
+
+def test_a_refusal_with_a_factual_sentence_is_scored():
+    """A refusal marker beside a claim leaves the answer scored."""
+    assert add_up([a_verdict("supported")], signals={"refused": True})["state"] == "scored"
+
+
+def test_one_fabricated_citation_refuses_a_grounded_answer():
+    """The hard rule comes before the average."""
+    row = add_up([a_verdict("supported", "fabricated_citation", fabricated_marks=["[9]"])])
+
+    assert (1.0, True, "refuse", "fabricated_citation") == (
+        row["groundedness"],
+        row["hallucinated"],
+        row["action"],
+        row["action_reason"],
+    )
+
+
+def test_a_topic_carries_its_own_bar():
+    """Two of three claims supported: revised in general, refused for fees."""
+    verdicts = [a_verdict("supported"), a_verdict("supported"), a_verdict("unsupported", "extrinsic")]
+
+    general, fees = (
+        add_up(verdicts, log={"topic": topic}, topic_bars={"fees": 1.0}) for topic in ("travel", "fees")
+    )
+
+    assert ("revise", "refuse") == (general["action"], fees["action"])
+    assert fees["action_reason"] == "below_topic_bar"
+
+
+def test_revise_marks_what_is_not_supported():
+    """The grounded sentences stay, the rest is marked, in the answer's own words."""
+    row = add_up([a_verdict("supported"), a_verdict("unsupported", "extrinsic", start=5, end=9)])
+
+    assert ("revise", "narrow", "One. [unverified: Two.]") == (
+        row["action"],
+        row["next_step"],
+        row["revised_answer"],
+    )
+
+
+@pytest.mark.parametrize(
+    ("kind", "verdict", "mode", "step"),
+    [
+        ("extrinsic", "unsupported", "retrieval_miss", "re_retrieve"),
+        ("intrinsic", "contradicted", "grounding_failure", "re_answer"),
+        ("conflation", "unsupported", "conflation", "re_answer"),
+    ],
+)
+def test_failure_mode_and_next_step(kind: str, verdict: str, mode: str, step: str):
+    """Evidence that was not there is retrieved again; evidence that was misread is answered again."""
+    row = add_up([a_verdict(verdict, kind)])
+
+    assert (mode, step) == (row["failure_mode"], row["next_step"])
+
+
+def test_citation_precision_counts_scored_claims_that_cite():
+    """An unscored claim with a citation is in neither number."""
+    row = add_up(
+        [
+            a_verdict("supported", cited_ids=["a"], citation_state="ok"),
+            a_verdict("unsupported", "extrinsic", cited_ids=["a"], citation_state="unsupported"),
+            a_verdict("unscored", cited_ids=["a"]),
+        ]
+    )
+
+    assert (0.5, 2) == (row["citation_precision"], row["n_cited_claims"])
+
+
+def test_retrieval_numbers():
+    """Margin is top-1 minus top-2; recall is over the gold ids; both null without their inputs."""
+    row = add_up([], log={"gold_chunk_ids": ["b", "z"]})
+    bare = add_up([], log={"chunks": [{"id": "a", "text": "One.", "score": None}]})
+
+    assert (pytest.approx(0.05), 0.5) == (row["retrieval_margin"], row["recall_at_k"])
+    assert (None, None) == (bare["retrieval_margin"], bare["recall_at_k"])
+
+
+def test_the_reference_is_compared_by_words():
+    """Token F1 against the reference answer; null without one."""
+    assert add_up([], "one two", log={"reference_answer": "Two three"})["reference_overlap"] == pytest.approx(
+        0.5
+    )
+    assert add_up([])["reference_overlap"] is None

@@ -1,0 +1,284 @@
+"""Verdict rules on hand-made scores: what supports, vetoes, contradicts, conflicts, and what stays unscored."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import polars as pl
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from claimscore.jobs.config import VerdictsConfig
+from claimscore.jobs.records import CLAIMS, LOG, SCORES
+from claimscore.jobs.verdicts import Thresholds, decide
+
+THRESHOLDS = Thresholds(entailment=0.8, contradiction=0.9)
+STRINGS = pa.list_(pa.string())
+
+
+def a_pair(
+    chunk: int, e: float | None, c: float = 0.0, *, cited: bool = False, also: int | None = None, **more: Any
+) -> dict:
+    """One scored pair of claim 0, over chunk `chunk` (and `also`)."""
+    premise = [{"chunk_index": k, "start": 0, "end": 4} for k in (chunk, also) if k is not None]
+    probs = {
+        "p_entailment": e,
+        "p_neutral": None if e is None else 1 - e - c,
+        "p_contradiction": None if e is None else c,
+    }
+    row = {"request_id": "r", "claim_index": 0, "premise": premise, "sample_index": None, "is_cited": cited}
+    return row | {"overlap": 0.9, "n_tokens": 9, "error": None} | probs | more
+
+
+def a_claim(cited: tuple[str, ...] = (), fabricated: tuple[str, ...] = (), **more: Any) -> dict:
+    """Claim 0 of answer r."""
+    row = {"request_id": "r", "claim_index": 0, "sentence_index": 0, "start": 0, "end": 4, "text": "It is 5."}
+    row |= {"source": "atomic", "decompose_outcome": "atomic", "unjudgeable": None, "quotes": []}
+    return row | {"cited_ids": list(cited), "fabricated_marks": list(fabricated)} | more
+
+
+def judge(
+    pairs: list[dict],
+    claim: dict | None = None,
+    *,
+    missing: list[list[str] | None] | None = None,
+    novelty: dict | None = None,
+    agreement: list[dict] | None = None,
+    **config: Any,
+) -> dict:
+    """The verdict on claim 0."""
+    chunks = [{"id": f"c{k}", "text": f"text{k} and more", "score": None} for k in range(9)]
+    log = pa.Table.from_pylist([{"request_id": "r", "chunks": chunks, "flags": []}], schema=LOG)
+    novel = {"missing_values": [], "missing_names": [], "conflated": False, "quotes_found": None} | (
+        novelty or {}
+    )
+    kinds = {
+        "missing_values": STRINGS,
+        "missing_names": STRINGS,
+        "conflated": pa.bool_(),
+        "quotes_found": pa.bool_(),
+    }
+    agreed = {
+        "request_id": pa.string(),
+        "claim_index": pa.int32(),
+        "consistency": pa.float32(),
+        "n_samples_usable": pa.int32(),
+    }
+    table = decide(
+        pa.Table.from_pylist([claim or a_claim()], schema=CLAIMS),
+        pa.Table.from_pylist(pairs, schema=SCORES),
+        pair_missing=pa.array(missing or [None] * len(pairs), STRINGS),
+        novelty=pa.Table.from_pylist([novel], schema=pa.schema(list(kinds.items()))),
+        agreement=pa.Table.from_pylist(agreement or [], schema=pa.schema(list(agreed.items()))),
+        log=log,
+        thresholds=THRESHOLDS,
+        config=VerdictsConfig(**config),
+    )
+    (row,) = table.to_pylist()
+    return row
+
+
+def test_one_entailing_premise_supports():
+    """The threshold is met at equality, and the entailing chunk is the evidence."""
+    row = judge([a_pair(0, 0.1), a_pair(1, 0.8)])
+
+    assert ("supported", "nli", "c1", "text") == (
+        row["verdict"],
+        row["decided_by"],
+        row["evidence_chunk_id"],
+        row["evidence_quote"],
+    )
+
+
+def test_a_cited_chunk_decides_before_a_surer_one():
+    """Where cited and uncited chunks both entail, the cited one is the evidence and the citation is ok."""
+    row = judge([a_pair(0, 0.99), a_pair(1, 0.85, cited=True)], a_claim(("c1",)))
+
+    assert ("nli_cited", "ok", "c1") == (row["decided_by"], row["citation_state"], row["evidence_chunk_id"])
+
+
+def test_another_chunk_than_the_cited_one_is_a_miscitation():
+    """The claim is supported, and its citation is named wrong."""
+    row = judge([a_pair(0, 0.99), a_pair(1, 0.2, cited=True)], a_claim(("c1",)))
+
+    assert ("supported", "miscited", "miscitation") == (
+        row["verdict"],
+        row["citation_state"],
+        row["hallucination_type"],
+    )
+
+
+def test_joined_windows_support_last():
+    """A single window comes before joined ones; joined ones alone decide as nli_joined."""
+    alone, both = (
+        judge([a_pair(0, 0.1), a_pair(0, 0.95, also=1)]),
+        judge([a_pair(0, 0.85), a_pair(0, 0.95, also=1)]),
+    )
+
+    assert ("nli_joined", "nli") == (alone["decided_by"], both["decided_by"])
+    assert alone["evidence_quote"] == "text […] text"
+
+
+def test_a_value_missing_from_the_entailing_premise_is_vetoed():
+    """The judge says entailed, the number is not there: not supported, whatever the model says."""
+    row = judge([a_pair(0, 0.99)], missing=[["5"]])
+
+    assert ("unsupported", "number_veto", ["5"]) == (row["verdict"], row["decided_by"], row["missing_values"])
+
+
+def test_a_veto_holds_for_its_premise_alone():
+    """Another premise that entails and holds the number supports."""
+    row = judge([a_pair(0, 0.99), a_pair(1, 0.9)], missing=[["5"], []])
+
+    assert ("supported", "c1") == (row["verdict"], row["evidence_chunk_id"])
+
+
+def test_the_veto_can_be_switched_off():
+    """number_veto = false leaves the verdict to the judge."""
+    assert judge([a_pair(0, 0.99)], missing=[["5"]], number_veto=False)["verdict"] == "supported"
+
+
+def test_a_contradiction_needs_the_same_subject():
+    """A contradicting premise with little of the claim's words does not contradict."""
+    close, far = judge([a_pair(0, 0.0, 0.95)]), judge([a_pair(0, 0.0, 0.95, overlap=0.1)])
+
+    assert ("contradicted", "intrinsic") == (close["verdict"], close["hallucination_type"])
+    assert ("unsupported", "extrinsic") == (far["verdict"], far["hallucination_type"])
+
+
+@pytest.mark.parametrize(
+    ("policy", "verdict", "rule"),
+    [
+        ("supported", "supported", "nli"),
+        ("contradicted", "contradicted", "conflict_policy"),
+        ("unscored", "unscored", "conflict_policy"),
+    ],
+)
+def test_a_conflict_is_flagged_and_the_policy_decides(policy: str, verdict: str, rule: str):
+    """One chunk entails and another contradicts: both spans are shown, and config says what it counts as."""
+    row = judge([a_pair(0, 0.9), a_pair(1, 0.0, 0.97)], conflict=policy)
+
+    assert (True, verdict, rule) == (row["conflict"], row["verdict"], row["decided_by"])
+    assert row["contradicting_chunk_id"] == "c1"
+
+
+def test_what_could_not_be_judged_is_unscored():
+    """A claim with a failed pair and no support is unscored, even beside a judged neutral one."""
+    nan = a_pair(1, None, error="nan")
+    row = judge([a_pair(0, 0.1), nan])
+
+    assert ("unscored", "nan", "unjudged") == (row["verdict"], row["reason"], row["decided_by"])
+    assert judge([a_pair(0, 0.95), nan])["verdict"] == "supported"
+
+
+def test_a_claim_without_pairs_carries_its_reason():
+    """No premise at all: the reason of the score row is the reason of the verdict."""
+    row = judge([a_pair(0, None, premise=[], error="claim_too_long")])
+
+    assert ("unscored", "claim_too_long", None) == (row["verdict"], row["reason"], row["citation_state"])
+
+
+@pytest.mark.parametrize(
+    ("claim", "pairs", "novelty", "state"),
+    [
+        (a_claim(fabricated=("[7]",)), [a_pair(0, 0.9)], {}, "fabricated"),
+        (a_claim(), [a_pair(0, 0.9)], {}, "missing"),
+        (a_claim(("c0",)), [a_pair(0, 0.2, cited=True)], {}, "unsupported"),
+        (a_claim(("c0",)), [a_pair(0, 0.9, cited=True)], {"quotes_found": False}, "quote_not_found"),
+        (a_claim(("c0",)), [a_pair(0, 0.9, cited=True)], {"quotes_found": True}, "ok"),
+    ],
+)
+def test_citation_states(claim: dict, pairs: list[dict], novelty: dict, state: str):
+    """Each state of a citation from the least that makes it."""
+    assert judge(pairs, claim, novelty=novelty)["citation_state"] == state
+
+
+@pytest.mark.parametrize(
+    ("novelty", "kind"),
+    [
+        ({}, "extrinsic"),
+        ({"missing_values": ["5"]}, "confabulation"),
+        ({"missing_names": ["Bern"]}, "confabulation"),
+        ({"conflated": True}, "conflation"),
+    ],
+)
+def test_types_of_unsupported_claims(novelty: dict, kind: str):
+    """Invented values and names, wrong binding, and the rest are told apart."""
+    assert judge([a_pair(0, 0.1)], novelty=novelty)["hallucination_type"] == kind
+
+
+def test_samples_never_support():
+    """Samples that all agree flag nothing and change no verdict; disagreement flags low consistency."""
+    agreed = {"request_id": "r", "claim_index": 0, "n_samples_usable": 3}
+    high = judge([a_pair(0, 0.1)], agreement=[agreed | {"consistency": 1.0}])
+    low = judge([a_pair(0, 0.9)], agreement=[agreed | {"consistency": 0.33}])
+
+    assert ("unsupported", False) == (high["verdict"], high["low_consistency"])
+    assert ("supported", True) == (low["verdict"], low["low_consistency"])
+
+
+_probs = st.tuples(st.floats(0, 1), st.floats(0, 1)).filter(lambda p: p[0] + p[1] <= 1)
+_pairs = st.lists(
+    st.builds(
+        lambda k, p, cited: a_pair(k, p[0], p[1], cited=cited), st.integers(0, 5), _probs, st.booleans()
+    ),
+    min_size=1,
+    max_size=6,
+)
+
+
+@settings(max_examples=50, deadline=None)
+@given(_pairs, st.randoms(use_true_random=False))
+def test_the_order_of_pairs_does_not_matter(pairs: list[dict], random):
+    """A verdict is the same whatever order its pairs come in."""
+    shuffled = list(pairs)
+    random.shuffle(shuffled)
+
+    first, second = judge(pairs), judge(shuffled)
+
+    assert (first["verdict"], first["decided_by"], first["conflict"]) == (
+        second["verdict"],
+        second["decided_by"],
+        second["conflict"],
+    )
+
+
+@settings(max_examples=50, deadline=None)
+@given(_pairs, st.lists(_probs, min_size=1, max_size=5))
+def test_more_chunks_never_take_support_away(pairs: list[dict], more: list[tuple[float, float]]):
+    """Under the default policy a supported claim stays supported, whatever chunks are added."""
+    before = judge(pairs)
+
+    after = judge(pairs + [a_pair(6, e, c) for e, c in more])
+
+    assert before["verdict"] != "supported" or after["verdict"] == "supported"
+
+
+def test_no_claims_give_an_empty_table():
+    """An empty shard keeps the schema."""
+    empty = {
+        "missing_values": STRINGS,
+        "missing_names": STRINGS,
+        "conflated": pa.bool_(),
+        "quotes_found": pa.bool_(),
+    }
+    agreed = {
+        "request_id": pa.string(),
+        "claim_index": pa.int32(),
+        "consistency": pa.float32(),
+        "n_samples_usable": pa.int32(),
+    }
+    table = decide(
+        CLAIMS.empty_table(),
+        SCORES.empty_table(),
+        pair_missing=pa.array([], STRINGS),
+        novelty=pa.schema(list(empty.items())).empty_table(),
+        agreement=pa.schema(list(agreed.items())).empty_table(),
+        log=LOG.empty_table(),
+        thresholds=THRESHOLDS,
+        config=VerdictsConfig(),
+    )
+
+    assert (0, "verdict") == (table.num_rows, pl.from_arrow(table).columns[6])
