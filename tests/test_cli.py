@@ -1,0 +1,149 @@
+"""The command line: whole error lines, exit codes, help everywhere, and no heavy import for help."""
+
+from __future__ import annotations
+
+import importlib.util
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from claimscore.jobs.cli import main
+
+ROOT = Path(__file__).parent.parent
+
+
+def _load(name: str):
+    spec = importlib.util.spec_from_file_location(name, Path(__file__).with_name(f"{name}.py"))
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+jobs_fixture = _load("jobs_fixture")
+
+
+def invoke(*arguments: str) -> Result:
+    """Run the command in this process."""
+    return CliRunner().invoke(main, list(arguments))
+
+
+def test_help_needs_no_heavy_import():
+    """`claimscore --help` imports none of torch, ray, vllm, polars or pyarrow."""
+    code = (
+        "import sys\nfrom claimscore.jobs.cli import main\n"
+        "try:\n    main(['--help'])\nexcept SystemExit:\n    pass\n"
+        "print([m for m in ('torch', 'ray', 'vllm', 'polars', 'pyarrow') if m in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-P", "-c", code], capture_output=True, text=True, check=True)
+
+    assert done.stdout.splitlines()[-1] == "[]"
+
+
+def test_the_installed_command_runs_from_another_folder(tmp_path: Path):
+    """The console script answers from anywhere."""
+    script = Path(sys.executable).with_name("claimscore")
+    done = subprocess.run([script, "--version"], cwd=tmp_path, capture_output=True, text=True, check=True)
+
+    assert done.stdout.startswith("claimscore, version ")
+
+
+@pytest.mark.parametrize("name", sorted(main.commands))
+def test_every_command_has_help_with_an_example_and_stands_in_the_readme(name: str):
+    """A command that is not explained does not exist."""
+    shown = invoke(name, "--help").output
+
+    assert f"Example: claimscore {name}" in " ".join(shown.split())
+    assert f"claimscore {name}" in (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "line"),
+    [
+        (
+            ["run", "no.toml", "--date", "2026-11-28"],
+            "no.toml: no such file; give the path of a deployment's TOML",
+        ),
+        (
+            ["show", "x", "--out", "{tmp}/none"],
+            "{tmp}/none: no finished run, expected one; give --out, or run a day first",
+        ),
+        (
+            ["compare", "a", "b", "--out", "{tmp}/none"],
+            "{tmp}/none: no series 'a', expected one of none: run a day first",
+        ),
+    ],
+)
+def test_named_failures_are_one_line_and_code_1(arguments: list[str], line: str, tmp_path: Path):
+    """The whole line on stderr, and exit code 1."""
+    result = invoke(*(a.replace("{tmp}", str(tmp_path)) for a in arguments))
+
+    assert (1, f"Error: {line.replace('{tmp}', str(tmp_path))}\n") == (result.exit_code, result.stderr)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "line"),
+    [
+        (["run", "x.toml"], "Error: give --date, or --since and --until"),
+        (
+            ["run", "x.toml", "--date", "28.11.2026"],
+            "'28.11.2026' is not a day; give YYYY-MM-DD, yesterday or today",
+        ),
+        (
+            ["run", "x.toml", "--date", "2026-11-28", "--since", "2026-11-01"],
+            "Error: --date excludes --since and --until",
+        ),
+        (
+            ["run", "x.toml", "--since", "2026-11-02", "--until", "2026-11-01"],
+            "lies before --since 2026-11-02",
+        ),
+    ],
+)
+def test_usage_errors_are_code_2(arguments: list[str], line: str, tmp_path: Path, monkeypatch):
+    """Wrong options end with click's usage text and exit code 2."""
+    monkeypatch.chdir(tmp_path)
+    jobs_fixture.write_config(tmp_path).rename(tmp_path / "x.toml")
+
+    result = invoke(*arguments)
+
+    assert result.exit_code == 2
+    assert line in result.stderr
+
+
+def test_a_day_without_a_log_is_named(tmp_path: Path):
+    """No file for the day: the pattern that was looked for, and exit code 1."""
+    path = jobs_fixture.write_config(tmp_path)
+
+    result = invoke("run", str(path), "--date", "2026-11-28")
+
+    assert result.exit_code == 1
+    assert f"{tmp_path}/logs/2026-11-28/*.parquet" in result.stderr
+
+
+def test_a_missing_model_is_named(tmp_path: Path):
+    """A model folder that is not there: one line that names it, before any work is done."""
+    jobs_fixture.write_log(tmp_path)
+    path = jobs_fixture.write_config(tmp_path)
+    (tmp_path / "judge.toml").write_text('name = "stub"\nmodel = "./gone"\nentailment = 0.8\n')
+
+    result = invoke("run", str(path), "--date", "2026-11-28")
+
+    assert result.exit_code == 1
+    assert result.stderr.startswith(f"Error: {tmp_path}/gone: no such folder")
+
+
+def test_plan_says_what_and_why_and_runs_nothing(tmp_path: Path):
+    """A plan of a new day names every table as never made, with costs, and writes no table."""
+    jobs_fixture.write_log(tmp_path)
+    path = jobs_fixture.write_config(tmp_path)
+
+    result = invoke("plan", str(path), "--date", "2026-11-28", "--json")
+
+    assert result.exit_code == 0
+    (day,) = __import__("json").loads(result.stdout)["days"]
+    assert {"never made": 2} == day["stale"]["claims"]
+    assert day["estimate"]["n_pairs"] > 0
+    assert not (tmp_path / "out" / "tables").exists()
