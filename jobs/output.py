@@ -43,12 +43,7 @@ class OutputRoot:
 
     def __init__(self, uri: str) -> None:
         try:
-            local = "://" not in uri
-            self.fs, base = (
-                (pyarrow.fs.LocalFileSystem(), str(Path(uri).expanduser().absolute()))
-                if local
-                else pyarrow.fs.FileSystem.from_uri(uri)
-            )
+            self.fs, base = _file_system(uri)
         except (ValueError, OSError, pa.ArrowException) as err:
             bare = uri.split("?", 1)[0]
             place = bare.rsplit("@", 1)[-1]  # user and query of a URI may be keys
@@ -126,12 +121,9 @@ class OutputRoot:
     def remove(self, key: str) -> None:
         """Remove one file; one that is not there is fine."""
         with self._failures(key, "removed"), contextlib.suppress(FileNotFoundError):
+            self.fs.delete_file(self.path(key))
             if self.is_local:
-                path = Path(self.path(key))
-                path.unlink()
-                _sync_folder(path.parent)
-            elif self.size(key) is not None:
-                self.fs.delete_file(self.path(key))
+                _sync_folder(Path(self.path(key)).parent)
 
     @contextmanager
     def lock(self, run_id: str) -> Iterator[str]:
@@ -244,6 +236,16 @@ class OutputRoot:
                 f"{where}: cannot be {done}: {_one_line(err)}, expected an output root that this user may "
                 "read and write; mend it or set [store] out to another"
             ) from err
+
+
+def _file_system(uri: str) -> tuple[pyarrow.fs.FileSystem, str]:
+    if "://" not in uri:
+        return pyarrow.fs.LocalFileSystem(), str(Path(uri).expanduser().absolute())
+    if uri.startswith("s3://") and "allow_delayed_open" not in uri:
+        # An object under 5 MiB is then one PUT; without it even a manifest is a multipart upload of 3 requests.
+        uri += ("&" if "?" in uri else "?") + "allow_delayed_open=true"
+    fs, base = pyarrow.fs.FileSystem.from_uri(uri)
+    return fs, base
 
 
 def _sync_folder(folder: Path) -> None:

@@ -69,12 +69,19 @@ def test_a_relative_root_does_not_follow_the_working_folder(tmp_path, monkeypatc
     assert (tmp_path / "out" / "k").read_bytes() == b"v"
 
 
-def test_an_unknown_uri_is_a_plain_error_without_its_credentials():
-    """A scheme that pyarrow does not know is named; user and password are not repeated."""
+@pytest.mark.parametrize(
+    "uri, place",
+    [
+        ("ftp://me:hunter2@host/out?secret_key=hunter2", "host/out"),
+        ("s3://me:hunter2@[out?x=hunter2", "[out"),
+    ],
+)
+def test_a_uri_that_cannot_be_used_is_told_without_its_credentials(uri, place):
+    """An unknown scheme or a broken URI is a plain error; user, password and query are not repeated."""
     with pytest.raises(OutputError) as caught:
-        OutputRoot("ftp://me:hunter2@host/out?secret_key=hunter2")
+        OutputRoot(uri)
     text = str(caught.value)
-    assert text.startswith("[store] out = 'host/out': ")
+    assert text.startswith(f"[store] out = {place!r}: ")
     assert text.endswith(", expected a local folder or s3://bucket/prefix")
     assert "hunter2" not in text
 

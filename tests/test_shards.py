@@ -124,18 +124,20 @@ def test_a_missing_file_is_an_error_line(tmp_path):
     assert "gone.parquet" in error
 
 
-def test_row_counts_that_do_not_add_up_are_refused(tmp_path, monkeypatch):
-    """A footer whose row groups disagree with its total would break the row accounting."""
+@pytest.mark.parametrize("total, groups", [(5, [4]), (5, [10, -5])])
+def test_row_counts_that_do_not_add_up_are_refused(tmp_path, monkeypatch, total, groups):
+    """A footer whose row groups disagree with its total, or go below zero, would break the row accounting."""
     file = log(tmp_path / "a.parquet", 5)
 
     class Lying:
-        num_rows, num_row_groups = 5, 1
+        num_rows, num_row_groups = total, len(groups)
 
         def row_group(self, index):
-            return type("Group", (), {"num_rows": -5})
+            return type("Group", (), {"num_rows": groups[index]})
 
     monkeypatch.setattr(pq, "read_metadata", lambda _: Lying())
-    assert plan_shards(LOCAL, [file], 10)[0] == []
+    shards, [(_, error)] = plan_shards(LOCAL, [file], 10)
+    assert (shards, f"hold {tuple(groups)} rows, the file {total}" in error) == ([], True)
 
 
 def test_a_footer_longer_than_the_first_read_is_read_whole(tmp_path):

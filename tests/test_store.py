@@ -202,6 +202,12 @@ def test_half_removed_orphans_are_removed_by_the_next_run(store):
     assert store.root.keys("") == []
 
 
+def test_samples_are_never_orphans(store):
+    """Sampled text cannot be drawn again, so a caller that would remove it has a mistake."""
+    with pytest.raises(AssertionError, match="cannot be drawn again"):
+        store.remove_orphans("samples", DATE, "g1", set())
+
+
 def test_the_current_series(store):
     """The pointer says what was set last, and nothing before the first run."""
     assert store.current() is None

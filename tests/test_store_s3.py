@@ -85,6 +85,13 @@ def test_a_large_object_is_whole(store):
     assert store.root.get("tables/large") == data
 
 
+def test_a_small_object_is_one_put(store, caplog):
+    """A manifest costs one request to write, not the three of a multipart upload."""
+    with caplog.at_level("INFO", logger="werkzeug"):
+        store.root.put("state/small.json", b"{}")
+    assert [r.getMessage().split('"')[1].split()[0] for r in caplog.records] == ["PUT"]
+
+
 def test_nothing_but_final_keys(store):
     """There is no rename on an object store, so nothing is written anywhere else first."""
     write(store)
