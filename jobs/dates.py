@@ -52,7 +52,7 @@ _CENTURY_TAIL = (  # "19th century", and the first of "late 19th and early 20th 
 _CENTURY = re.compile(r"(\d{1,2})(?:st|nd|rd|th)" + _CENTURY_TAIL, re.IGNORECASE)
 _WORD_CENTURY = re.compile(r"[a-z]+" + _CENTURY_TAIL, re.IGNORECASE)
 _CLOCK = re.compile(
-    r"(\d{1,2})(?:[:.](\d{2}))?(?::\d{2})?[ ]?([ap])\.?m(?![A-Za-z])\.?|(\d{1,2}):(\d{2})(?![\d:])",
+    r"(\d{1,2})(?:[:.](\d{2}))?(?::\d{2})?[ ]?([ap])(?:\.m\.|m(?![A-Za-z]))|(\d{1,2}):(\d{2})(?![\d:])",
     re.IGNORECASE,
 )
 _DAY_FIRST = re.compile(r"\b(?:day/month|dd?[/.-]mm?[/.-]|day-month|day first)", re.IGNORECASE)

@@ -26,7 +26,7 @@ class Number(NamedTuple):
     unit: Unit = BARE
     per: str = ""
     step: float = 1.0
-    """What the last digit written is worth: 0.1 for 2.3, 1e5 for 2.3 million."""
+    """What the last digit written is worth: 0.1 for 2.3, 1e5 for 2.3 million, 0 for a share in words."""
     approx: bool = False
     """After about, over, nearly and the like."""
     scale: float = 1.0
@@ -60,7 +60,7 @@ _FOLD: Final = (
 _GLYPHS: Final = {"½": 0.5, "¼": 0.25, "¾": 0.75, "⅓": 1 / 3, "⅔": 2 / 3}
 _END = r"(?![A-Za-z0-9])"
 
-_TOKEN = re.compile(r"[A-Za-z]+|[0-9]|[½¼¾⅓⅔]")
+_TOKEN = re.compile(r"[A-Za-z]+|[0-9]|[½¼¾⅓⅔]+")
 _MASK = re.compile(
     r"(?:https?://|www\.)\S+|(?<![\w.+-])[\w.+-]{1,64}@[\w.-]{1,255}"  # links and addresses
     r"|\[\^?\d{1,3}(?:[ ]?[,;–-][ ]?\d{1,3}){0,20}\]|【\d{1,3}[^】\n]{0,40}】"  # citation marks
@@ -273,8 +273,8 @@ def _at_word(text: str, at: int, word: str) -> Mention | None:
     if century:
         return _of_date(at, century)
     if not found.takes_unit:
-        share = (Number(100 * found.value, units.PERCENT),) if found.is_share else ()
-        bare = Number(found.value, step=0.01 if found.is_share else 1.0)
+        share = (Number(100 * found.value, units.PERCENT, step=0.0),) if found.is_share else ()
+        bare = Number(found.value, step=0.0 if found.is_share else 1.0)
         return Mention(at, found.end, (bare, *share), found.demanded)
     mention = _finish(text, at, found.end, (found.value,), 1.0)
     number = mention.readings[0]

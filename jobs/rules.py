@@ -119,7 +119,7 @@ _SHARED_STEM = 4
 # Gaps are bounded, so that no text costs more than linear time.
 _INJECTION = re.compile(
     r"\b(?:ignore|disregard|forget|override|bypass)\W{1,3}(?:all\W{1,3}|any\W{1,3}|the\W{1,3}|your\W{1,3}|my\W{1,3}|of\W{1,3}){0,3}"
-    r"(?:previous|prior|above|earlier|preceding|existing|system|safety|given|other)\W{1,3}(?:\w{1,20}\W{1,3}){0,2}?"
+    r"(?:previous|prior|above|earlier|preceding|existing|system|safety)\W{1,3}(?:\w{1,20}\W{1,3}){0,2}?"
     r"(?:instruction|prompt|rule|direction|guideline|polic|context|passage|message)"
     r"|\byou\W{1,3}are\W{1,3}now\W{1,3}(?:an?\W{1,3})?(?:\w{1,20}\W{1,3}){0,3}?(?:ai|assistant|chatbot|dan|mode|model|developer|jailbroken|unrestricted)\b"
     r"|\b(?:reveal|print|repeat|output|show|leak|tell me)\W{1,3}(?:\w{1,12}\W{1,3}){0,3}?(?:system\W{1,2}(?:prompt|message)|(?:hidden|initial|secret)\W{1,3}(?:instructions|prompt))"
@@ -312,9 +312,9 @@ def _initials(text: str) -> frozenset[str]:
     )
 
 
-def _is_bound_elsewhere(claim: str, chunks: Sequence[str]) -> bool:
+def _is_bound_elsewhere(claim: str, chunks: Sequence[str | None]) -> bool:
     values = [mention for mention in mentions(claim) if mention.demanded]
-    names = _names(claim)
+    names = _names(claim) + _subject(claim, chunks)
     if len(values) + len(names) < 2 or not chunks:
         return False
     whole = "\n".join(text or "" for text in chunks)
@@ -325,6 +325,16 @@ def _is_bound_elsewhere(claim: str, chunks: Sequence[str]) -> bool:
         for text in chunks
         for before, sentence in pairwise(["", *_SENTENCE_END.split(text or "")])
     )
+
+
+def _subject(claim: str, chunks: Sequence[str | None]) -> tuple[str, ...]:
+    """The word that begins the claim, where the chunks only ever write it with a capital: a name."""
+    first = _WORD.search(claim)
+    if not first or not first[0][0].isupper() or first[0].lower() in _FUNCTION_WORDS:
+        return ()
+    found = re.compile(rf"(?<!\w){re.escape(first[0])}(?!\w)", re.IGNORECASE)
+    written = {match[0] for text in chunks for match in found.finditer(text or "")}
+    return (first[0],) if written and not any(word.islower() for word in written) else ()
 
 
 def _holds_all(values: Sequence[Mention], names: Sequence[str], text: str) -> bool:

@@ -7,15 +7,17 @@ units) stands in constants beside the reason. The module knows no claims and no 
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
+from itertools import chain
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from claimscore.jobs.dates import When
 from claimscore.jobs.quantities import Mention, Number, parse
-from claimscore.jobs.units import BARE, UNITS
+from claimscore.jobs.units import BARE, CURRENCIES, UNITS
 
 _CACHED_CHARS = 20_000
 """Longer texts are kept only a few at a time, so that hostile ones cannot fill the memory."""
@@ -23,6 +25,15 @@ _NEAR_CHARS = 300
 _NEAR_NUMBERS = 8
 """Two numbers are combined only within this distance: most of a page's numbers would explain anything."""
 _APPROX = 0.1
+_FAR = 0.12
+"""Numbers further apart than this are never the same as written: wider than any allowance."""
+_SHORT = 64
+_CODES = {
+    name: i
+    for i, name in enumerate(
+        dict.fromkeys(["", "noun", "%", *(u.dimension for u in [*UNITS.values(), *CURRENCIES.values()])])
+    )
+}
 _CONVERTED = 0.05
 """`65 cm or 2 feet`: people round when they convert between systems."""
 
@@ -31,14 +42,25 @@ class Values(NamedTuple):
     """The readings of a text, ready to be searched."""
 
     numbers: tuple[Number, ...]
-    shown: tuple[Number, ...]
-    """Days and years within dates: they prove a bare number, and stand for nothing else."""
+    """Each once, sorted by what is written."""
+    hours: frozenset[float]
+    """Bare numbers that may be an hour: `let's make it 7`."""
     whens: tuple[When, ...]
     pairs: Pairs
 
+    def like(self, claimed: Number) -> Iterable[Number]:
+        """The numbers that could be `claimed`: near as written, or of its dimension; all of a short list."""
+        if len(self.numbers) <= _SHORT:
+            return self.numbers
+        low, high = (
+            bisect_left(self.numbers, claimed.raw * factor, key=_raw) for factor in (1 - _FAR, 1 + _FAR)
+        )
+        alike = () if claimed.unit.dimension in ("", "noun") else self.numbers
+        return chain(self.numbers[low:high], (n for n in alike if n.unit.dimension == claimed.unit.dimension))
+
 
 class Pairs(NamedTuple):
-    """Neighbouring numbers a (before) and b (after): as written, in base units, and their dimensions."""
+    """Neighbouring numbers a (before) and b (after): as written, in base units, dimensions as codes."""
 
     raw_a: np.ndarray[Any, Any]
     raw_b: np.ndarray[Any, Any]
@@ -56,7 +78,7 @@ def held(mention: Mention, values: Values, *, derive: bool) -> bool:
         if isinstance(reading, When):
             if _dated(reading, values):
                 return True
-        elif any(_same(reading, number) for known in (values.numbers, values.shown) for number in known):
+        elif any(_same(reading, number) for number in values.like(reading)):
             return True
     return derive and any(isinstance(r, Number) and _derivable(r, values.pairs) for r in mention.readings)
 
@@ -83,6 +105,8 @@ def _close(claimed: Number, a: float, b: float, found_step: float) -> bool:
     gap = abs(a - b)
     if gap <= 1e-6 * max(abs(a), abs(b)) or (claimed.approx and gap <= _APPROX * abs(b)):
         return True
+    if not claimed.step or not found_step:  # two thirds is 67%, 66.7% and 66.67%
+        return gap <= 0.5001 * max(claimed.step, found_step)
     step = claimed.step * (a / claimed.raw if claimed.raw else 1.0)
     rounded = claimed.step < claimed.scale or claimed.raw >= 10 * claimed.step > claimed.step >= 1_000
     return rounded and found_step < step and gap <= 0.5001 * step
@@ -92,9 +116,8 @@ def _dated(claimed: When, values: Values) -> bool:
     """Whether the premise holds a date: whole, or day and month in one place and the year in another."""
     if claimed.minute is not None:
         hour = (claimed.minute // 60 + 11) % 12 + 1
-        return any(w.minute == claimed.minute for w in values.whens) or (
-            claimed.minute % 60 == 0 and any(n.raw == hour and n.unit == BARE for n in values.numbers)
-        )
+        is_bare = claimed.minute % 60 == 0 and hour in values.hours
+        return is_bare or any(w.minute == claimed.minute for w in values.whens)
     if claimed.month is None:
         return any(_within(w, claimed) for w in values.whens)
     fits = [
@@ -122,7 +145,7 @@ def _derivable(claimed: Number, pairs: Pairs) -> bool:
     if not len(pairs.raw_a):
         return False
     a, b = pairs.raw_a, pairs.raw_b
-    percent_a, percent_b = pairs.dim_a == "%", pairs.dim_b == "%"
+    percent_a, percent_b = pairs.dim_a == _code("%"), pairs.dim_b == _code("%")
     neither = ~pairs.year_a & ~pairs.year_b
     with np.errstate(all="ignore"):
         if claimed.unit.dimension == "points":
@@ -139,7 +162,7 @@ def _derivable(claimed: Number, pairs: Pairs) -> bool:
 def _of_years(claimed: Number, pairs: Pairs) -> bool:
     a, b = pairs.raw_a, pairs.raw_b
     if _is_year(claimed):
-        span_a, span_b = pairs.dim_a == "time", pairs.dim_b == "time"
+        span_a, span_b = pairs.dim_a == _code("time"), pairs.dim_b == _code("time")
         one = (pairs.year_a & span_b) | (pairs.year_b & span_a)
         return _any(claimed, claimed.raw, [(a + b)[one], np.abs(a - b)[one]])
     counts_years = claimed.unit.dimension in ("", "noun") or claimed.unit == UNITS["year"]
@@ -153,10 +176,10 @@ def _of_amounts(claimed: Number, pairs: Pairs) -> bool:
     bare = dimension in ("", "noun")
     a, b = (pairs.raw_a, pairs.raw_b) if bare else (pairs.value_a, pairs.value_b)
     target = claimed.raw if bare else claimed.value
-    percent_a, percent_b = pairs.dim_a == "%", pairs.dim_b == "%"
+    percent_a, percent_b = pairs.dim_a == _code("%"), pairs.dim_b == _code("%")
     neither = ~pairs.year_a & ~pairs.year_b
-    loose_a, loose_b = np.isin(pairs.dim_a, ("", "noun")), np.isin(pairs.dim_b, ("", "noun"))
-    mine_a, mine_b = pairs.dim_a == dimension, pairs.dim_b == dimension
+    loose_a, loose_b = pairs.dim_a <= _code("noun"), pairs.dim_b <= _code("noun")
+    mine_a, mine_b = pairs.dim_a == _code(dimension), pairs.dim_b == _code(dimension)
     plain = neither & ~percent_a & ~percent_b
     fits = plain if bare else plain & ((mine_a & (mine_b | loose_b)) | (mine_b & loose_a))
     alike = fits & ((pairs.dim_a == pairs.dim_b) | loose_a | loose_b)
@@ -165,6 +188,11 @@ def _of_amounts(claimed: Number, pairs: Pairs) -> bool:
     sums = [(a + b)[alike], np.abs(a - b)[alike], (a * b)[fits], (a / b)[alike], (b / a)[alike]]
     shares = [(whole * rate)[one], (whole * (1 + rate))[one], (whole * (1 - rate))[one]]
     return _any(claimed, target, [*sums, *shares])
+
+
+def _code(dimension: str) -> int:
+    """A small number for a dimension; bare numbers and numbers of things come first."""
+    return _CODES[dimension]
 
 
 def _is_year(number: Number) -> bool:
@@ -204,14 +232,23 @@ def values_of(text: str) -> Values:
     return _short_values(text) if len(text) <= _CACHED_CHARS else _long_values(text)
 
 
-def _index(mentions: Sequence[Mention]) -> Values:
-    readings = [(m, r) for m in mentions for r in m.readings]
-    numbers = tuple(r for _, r in readings if isinstance(r, Number))
-    shown = tuple(n for m in mentions for n in m.shown)
-    firsts = [
-        (m.start, r) for m in mentions if m.demanded for r in (*m.readings, *m.shown) if isinstance(r, Number)
+def _index(found: Sequence[Mention]) -> Values:
+    read = [reading for mention in found for reading in mention.readings]
+    stated = dict.fromkeys(r for r in read if isinstance(r, Number))
+    shown = dict.fromkeys(number for mention in found for number in mention.shown)
+    combined = [
+        (m.start, r) for m in found if m.demanded for r in (*m.readings, *m.shown) if isinstance(r, Number)
     ]
-    return Values(numbers, shown, tuple(r for _, r in readings if isinstance(r, When)), _pair_up(firsts))
+    return Values(
+        numbers=tuple(sorted(stated | shown, key=_raw)),
+        hours=frozenset(n.raw for n in stated if n.unit == BARE and 1 <= n.raw <= 12),
+        whens=tuple(dict.fromkeys(r for r in read if isinstance(r, When))),
+        pairs=_pair_up(combined),
+    )
+
+
+def _raw(number: Number) -> float:
+    return number.raw
 
 
 def _pair_up(numbers: Sequence[tuple[int, Number]]) -> Pairs:
@@ -225,6 +262,6 @@ def _pair_up(numbers: Sequence[tuple[int, Number]]) -> Pairs:
     a, b = a[apart], b[apart]
     raw = np.array([n.raw for _, n in numbers], np.float64)
     value = np.array([n.value for _, n in numbers], np.float64)
-    dim = np.array([n.unit.dimension for _, n in numbers], object)
+    dim = np.array([_code(n.unit.dimension) for _, n in numbers], np.int16)
     year = np.array([_is_year(n) for _, n in numbers], np.bool_)
     return Pairs(raw[a], raw[b], value[a], value[b], dim[a], dim[b], year[a], year[b])
