@@ -130,9 +130,9 @@ class OutputRoot:
         """Hold the root for one run, and clear what dead runs left in OUT/tmp.
 
         Local: flock, exact among all processes that see the folder. Object store: pyarrow has no conditional
-        PUT, so this is look, write, look again; two runs that start within the same instant can both pass. They would then
-        write equal bytes under equal names, which wastes work and breaks nothing. There a lock counts until
-        its run ends, its process is gone from this host, or it is 20 hours old.
+        PUT, so this is look, write, look again: it stops a second run, not two that start within the same
+        instant; give one root one scheduler. There a lock counts until its run ends, its process is gone
+        from this host, or it is 20 hours old.
 
         Yields:
             A warning for people where a dead run's lock was taken over, else "".
@@ -210,8 +210,8 @@ class OutputRoot:
             os.kill(pid, 0)
         except (ProcessLookupError, OverflowError):
             return False
-        except PermissionError:
-            return True
+        except PermissionError:  # it lives, as another user
+            pass
         return True
 
     def _busy(self, left: bytes) -> OutputError:
