@@ -4,6 +4,7 @@ Pairs lie end to end without padding from the embeddings to the logits; position
 at load; the last layer is computed for each pair's first token only, which is all that the head reads. No
 transformers, no remote code. It does not know labels, tokenizers, or how a pair is joined. Method: He et al.
 2021 (arXiv:2006.03654) and 2023 (arXiv:2111.09543); names, buckets, convolution as in transformers' DebertaV2.
+Over 300 lines: loading and forward pass name the same weights and are read side by side.
 Shapes: T packed tokens, P pairs, H heads, D head size, E hidden, R position rows, C classes.
 """
 
