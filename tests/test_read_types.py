@@ -9,6 +9,7 @@ import pyarrow.fs
 import pyarrow.parquet as pq
 import pytest
 
+from claimscore.jobs import columns
 from claimscore.jobs.config import ReadConfig
 from claimscore.jobs.read import read_shard
 from claimscore.jobs.records import LOG, Shard
@@ -17,11 +18,12 @@ WANTED = [{"id": "7", "text": "Gebühr: 5 €.", "score": 0.5}, {"id": "8", "tex
 TEXTS, IDS, SCORES = (["Gebühr: 5 €.", "Zinsen."], ["7", "8"], [0.5, None])
 
 
-def read(path, columns, mapping=None, **write):
-    """`columns`, with an id and an answer unless they are given, through a file and back."""
-    table = pa.table({"request_id": ["r1"], "answer": ["5 €."]} | columns)
+def read(path, logged, mapping=None, max_row_bytes=1 << 20, **write):
+    """`logged`, with an id and an answer unless they are given, through a file and back."""
+    table = pa.table({"request_id": ["r1"], "answer": ["5 €."]} | logged)
     pq.write_table(table, path, **write)
-    config = ReadConfig(logs="", columns={key: tuple(names) for key, names in (mapping or {}).items()})
+    mapping = {key: tuple(names) for key, names in (mapping or {}).items()}
+    config = ReadConfig(logs="", columns=mapping, max_row_bytes=max_row_bytes)
     n_rows = table.num_rows
     return read_shard(pyarrow.fs.LocalFileSystem(), Shard("ab", str(path), (0,), 0, n_rows), config, {})
 
@@ -145,11 +147,24 @@ def test_text_that_is_no_list_of_chunks_is_quarantined(path, text, reason):
     assert log["request_id"].to_pylist() == ["r2"]
 
 
+def test_text_over_the_limit_is_never_parsed(path, monkeypatch):
+    """The limit holds before a value is built from the text, not after."""
+    parsed = []
+    monkeypatch.setattr(columns, "parse", lambda text: parsed.append(text) or json.loads(text))
+    chunks = [json.dumps(["x" * 2_000]), '["x"]']
+    _, quarantine = read(
+        path, {"request_id": ["r1", "r2"], "answer": ["a", "b"], "chunks": chunks}, max_row_bytes=1_000
+    )
+
+    assert quarantine["reason"].to_pylist() == ["row_too_large"]
+    assert parsed == chunks[1:]
+
+
 @pytest.mark.parametrize("ids", [["7"], [], ["7", "8", "9"]])
 def test_parallel_lists_of_other_lengths_are_quarantined(path, ids):
     """Which id belongs to which text cannot be known; a list that was not logged is no such list."""
-    columns = {"request_id": ["r1", "r2"], "answer": ["a", "b"], "chunks": [["x", "y"]] * 2}
-    log, quarantine = read(path, columns | {"chunk_ids": pa.array([ids, None], pa.list_(pa.string()))})
+    logged = {"request_id": ["r1", "r2"], "answer": ["a", "b"], "chunks": [["x", "y"]] * 2}
+    log, quarantine = read(path, logged | {"chunk_ids": pa.array([ids, None], pa.list_(pa.string()))})
 
     assert quarantine["reason"].to_pylist() == ["parallel_lists_differ"]
     assert [c["id"] for c in log["chunks"][0].as_py()] == ["c0", "c1"]
@@ -233,7 +248,7 @@ def test_citations_as_ids_alone(path):
 
 def test_dotted_columns_reach_structs_maps_and_flat_names(path):
     """A dot in a mapping is a step or a dot, whichever the file has."""
-    columns = {
+    logged = {
         "chunks": [["x"]],
         "attributes.model": ["m"],
         "meta": [{"prompt": {"version": 14}}],
@@ -244,7 +259,7 @@ def test_dotted_columns_reach_structs_maps_and_flat_names(path):
         "prompt_version": ["meta.prompt.version"],
         "topic": ["nope", "tags.topic"],
     }
-    log, _ = read(path, columns, mapping)
+    log, _ = read(path, logged, mapping)
 
     assert [log[name][0].as_py() for name in mapping] == ["m", "14", "fees"]
 
