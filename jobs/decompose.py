@@ -21,6 +21,7 @@ import pyarrow as pa
 
 from claimscore.jobs import records
 from claimscore.jobs.config import DecomposeConfig
+from claimscore.jobs.cues import JOINS, REFUSAL
 from claimscore.jobs.errors import ModelError
 from claimscore.jobs.origin import WORD, Facts, coverage_fault, fold, has_words, is_english_like, origin_fault
 from claimscore.jobs.records import ClaimSource
@@ -30,21 +31,8 @@ Entails = Callable[[pa.Array, pa.Array], np.ndarray]
 
 NO_CLAIM_BLOCKS = frozenset({"heading", "lead_in", "question", "meta"})
 """Blocks that assert nothing: headings, questions, "Here are three points:", talk about the answer itself."""
-MIN_CONTENT, MIN_CONTENT_TRUNCATED = 0.75, 0.95
-"""Share of a sentence's content words that its claims must keep. 98% of 3,380 sentences with human claims keep
-0.75 and 75% keep 0.95; a reply that was cut off has lost something, so it must keep nearly all."""
-_JOINS = re.compile(
-    r"[,;:()\[\]{}，、；：（）–—]|\s-\s|\b(?:and|or|but|nor|yet|while|whereas|because|although|though|since|so|as|"
-    r"who|whom|whose|which|that|where|when|plus|including)\b",
-    re.IGNORECASE,
-)
-"""Signs of a second fact. A condition (if, unless, until, except) is none: cut off, it would change the first."""
-_REFUSAL = re.compile(
-    r"\W*(?:i'?m (?:sorry|unable|not able)|(?:i )?apologi[sz]e|sorry\b|i (?:can(?:no|')t|won'?t|am (?:unable|not able|sorry))"
-    r"|as an? (?:ai|language model)|unfortunately,? i )",
-    re.IGNORECASE,
-)
 _OPENING = re.compile(r'\s*\{\s*"claims"\s*:\s*\[')
+_QUOTES = re.compile(r"[\"“”„«»]")
 _GAP = re.compile(r"[\s,]*")
 _DECODER = json.JSONDecoder()
 
@@ -59,6 +47,10 @@ class _Row:
     claims: list[str] = field(default_factory=list)
     source: ClaimSource = ClaimSource.SENTENCE
 
+    @property
+    def premise(self) -> str:
+        return f"{self.context} {self.text}".strip()
+
 
 def claims_schema(config: DecomposeConfig) -> dict[str, Any]:
     """JSON schema of a reply: strings in one list and nothing else, since every field more is one to get wrong."""
@@ -72,22 +64,27 @@ def claims_schema(config: DecomposeConfig) -> dict[str, Any]:
 
 
 def user_prompt(sentence: str, context: str) -> str:
-    """The user turn that the demo decomposer was trained on; without context, that line is left out."""
-    return (f"Context: {context}\n" if context else "") + f"Sentence: {sentence}"
+    """The user turn that the demo decomposer was trained on; without context, that line is left out.
+
+    Double quotes become single: a small model copies them unescaped, and the claim breaks off there.
+    """
+    prompt = (f"Context: {context}\n" if context else "") + f"Sentence: {sentence}"
+    return _QUOTES.sub("'", prompt)
 
 
 def is_atomic(sentence: str, config: DecomposeConfig) -> bool:
     """True for a short sentence with no sign of a second fact, which needs no LLM."""
     words = WORD.findall(sentence)
     n_numbers = sum(any(c.isdigit() for c in word) for word in words)
-    return len(words) <= config.atomic_max_words and n_numbers <= 1 and not _JOINS.search(sentence)
+    return len(words) <= config.atomic_max_words and n_numbers <= 1 and not JOINS.search(sentence)
 
 
 def parse_reply(text: str | None, finish_reason: str) -> tuple[list[str] | None, str]:
     """The claims of one reply and `ok`, or None (after `length`: the claims so far) and what is wrong with it.
 
-    Outcomes: ok, empty_list, wrong_shape, not_json, refusal, whitespace, truncated_json, and the finish
-    reasons that come without a text: deadline, prompt_too_long, error. Never raises, whatever the text.
+    Outcomes: ok, empty_list, wrong_shape, not_json, refusal, whitespace, truncated_json, `fragment` (a claim
+    that begins or ends with a blank was broken off, mostly at a quote), and the finish reasons that come
+    without a text: deadline, prompt_too_long, error. Never raises, whatever the text.
     """
     if finish_reason not in {"stop", "length"} or text is None:
         known = finish_reason in {"deadline", "prompt_too_long"}
@@ -103,8 +100,10 @@ def parse_reply(text: str | None, finish_reason: str) -> tuple[list[str] | None,
         return None, "wrong_shape"
     if not any(has_words(claim) for claim in claims):
         return None, "empty_list"
-    if all(_REFUSAL.match(claim) for claim in claims):
+    if all(REFUSAL.match(claim) for claim in claims):
         return None, "refusal"
+    if any(claim != claim.strip() for claim in claims):
+        return None, "fragment"
     return claims, "ok"
 
 
@@ -209,19 +208,11 @@ def _check(prompts: list[_Row], entails: Entails, config: DecomposeConfig) -> No
             row.claims = [] if fault else row.claims
         else:
             row.claims = []
-    pairs = list(
-        dict.fromkeys(
-            (f"{row.context} {row.text}".strip(), claim)
-            for row in prompts
-            for claim in row.claims
-            if claim != row.text
-        )
-    )
-    known = _probabilities(pairs, entails)
+    sent = {(row.premise, claim) for row in prompts for claim in row.claims if claim != row.text}
+    known = _probabilities(sorted(sent), entails)
     for row in prompts:
-        premise = f"{row.context} {row.text}".strip()
         # A NaN is below every threshold here: what the checker cannot judge it does not let pass.
-        if not all(known.get((premise, claim), 1.0) >= config.checker_entails for claim in row.claims):
+        if not all(known.get((row.premise, claim), 1.0) >= config.checker_entails for claim in row.claims):
             row.outcome, row.claims = "not_entailed", []
         if row.claims:
             row.outcome = "truncated_kept" if row.outcome == "truncated_json" else row.outcome
@@ -231,13 +222,12 @@ def _check(prompts: list[_Row], entails: Entails, config: DecomposeConfig) -> No
 
 
 def _rule_fault(row: _Row) -> str | None:
-    sentence, source = Facts(row.text), Facts(f"{row.context} {row.text}".strip())
+    sentence, source = Facts(row.text), Facts(row.premise)
     claims = [Facts(claim) for claim in row.claims]
     for claim in claims:
         if fault := origin_fault(claim, sentence, source):
             return fault
-    share = MIN_CONTENT_TRUNCATED if row.outcome == "truncated_json" else MIN_CONTENT
-    return coverage_fault(claims, sentence, min_content=share)
+    return coverage_fault(claims, sentence, is_truncated=row.outcome == "truncated_json")
 
 
 def _probabilities(pairs: list[tuple[str, str]], entails: Entails) -> dict[tuple[str, str], float]:
@@ -283,7 +273,7 @@ def _distinct(claims: list[str]) -> list[str]:
 
 
 def _parse_broken(text: str, finish_reason: str) -> tuple[list[str] | None, str]:
-    if _REFUSAL.match(text):
+    if REFUSAL.match(text):
         return None, "refusal"
     opening = _OPENING.match(text)
     if finish_reason != "length" or not opening:
