@@ -3,8 +3,8 @@
     OUT/tables/<table>/[judge=<series>/ | generator=<fingerprint>/]date=YYYY-MM-DD/<shard>.parquet
     OUT/state/manifests/<the same>.json
 
-Hive partitions, read by pyarrow, polars, DuckDB and Spark as they are; hence lower case values without `=` and
-`/`, one order of keys, and no partition key inside a file. Pure: nothing here touches a store.
+Hive partitions, read by pyarrow, polars, DuckDB and Spark as they are; hence lower case values without `=`
+and `/`, one order of keys, and no partition key inside a file. Pure: nothing here touches a store.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class TableFile:
     shard_id: str
     """`metrics` for the one file that the metrics of a date are."""
     series: str | None = None
-    """The judge's series (`series_name`); the generator's fingerprint for samples; None for claims and quarantine."""
+    """A judge's series (`series_name`), the generator of samples, None for claims and quarantine."""
 
     def __post_init__(self) -> None:
         partition = _PARTITION.get(self.table)

@@ -27,7 +27,7 @@ from claimscore.jobs.errors import OutputError
 
 LOCK = "state/locks/run.lock"
 _TMP = "tmp"
-# Object stores only, where a killed run on another machine leaves its lock: by the next nightly run it is old.
+# Object stores only, where a run killed on another machine leaves its lock: old by the next nightly run.
 _LOCK_AGE_S = 20 * 3600
 
 
@@ -45,9 +45,8 @@ class OutputRoot:
         try:
             self.fs, base = _file_system(uri)
         except (ValueError, OSError, pa.ArrowException) as err:
-            bare = uri.split("?", 1)[0]
-            place = bare.rsplit("@", 1)[-1]  # user and query of a URI may be keys
-            found = _one_line(err).replace(uri, place).replace(bare, place)
+            place = uri.split("?", 1)[0].rsplit("@", 1)[-1]  # user and query of a URI may be keys
+            found = _one_line(err).replace(uri, place)
             raise OutputError(
                 f"[store] out = {place!r}: {found}, expected a local folder or s3://bucket/prefix"
             ) from None
@@ -111,7 +110,7 @@ class OutputRoot:
         return int(info.size) if info.type == pyarrow.fs.FileType.File else None
 
     def keys(self, folder: str, suffix: str = "") -> list[str]:
-        """Keys of all files anywhere under `folder` that end so, sorted; none where there is no such folder."""
+        """Keys of all files anywhere under `folder` that end so, sorted; no folder, no keys."""
         selector = pyarrow.fs.FileSelector(self.path(folder), allow_not_found=True, recursive=True)
         with self._failures(folder, "listed"):
             infos = self.fs.get_file_info(selector)

@@ -1,9 +1,9 @@
 """Finished tables: what each file was made from, and whether it must be made again.
 
-OUT/tables holds nothing but finished Parquet. OUT/state holds one manifest a file (written last, removed first),
-`current.json`, `run.json` of the latest run and `runs/<run id>/run.json` of each.
-A file counts once its manifest is there. A file is fresh when its manifest's fingerprint equals the one it would get
-now; nothing else (time, host, worker) decides. The store knows no stage, and not what the columns mean.
+OUT/tables holds nothing but finished Parquet. OUT/state holds one manifest a file (written last, removed
+first), `current.json`, `run.json` of the latest run and `runs/<run id>/run.json` of each. A file counts once
+its manifest is there, and is fresh when the manifest's fingerprint equals the one it would get now; nothing
+else (time, host, worker) decides. The store knows no stage, and not what the columns mean.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def fingerprint_of(parts: Mapping[str, str]) -> str:
     """16 hex digits over what a file is made from; equal for equal parts, in any order and any process.
 
     Args:
-        parts: the words for people (`judge weights`, `verdicts config`, `claims`) -> a fingerprint or version.
+        parts: words for people (`judge weights`, `verdicts config`, `claims`) -> a fingerprint or version.
     """
     return fingerprint(dict(parts))
 
@@ -217,8 +217,8 @@ class Store:
             return check_name(json.loads(data)["series"])
         except (ValueError, KeyError, TypeError, RecursionError):
             raise OutputError(
-                f'{self.root.shown("state/current.json")}: found {data[:40]!r}, expected {{"series": "<name>-<fp8>"}}; '
-                "remove it and run again"
+                f"{self.root.shown('state/current.json')}: found {data[:40]!r}, expected "
+                '{"series": "<name>-<fp8>"}; remove it and run again'
             ) from None
 
     def list_series(self) -> list[str]:
@@ -261,7 +261,7 @@ class Store:
     def _stems(
         self, root: str, suffix: str, table: str, date: str | None, series: str | None
     ) -> list[tuple[str, str]]:
-        """(date, shard id) of the files of a table under `root`, sorted; names that are not ours are left out."""
+        """(date, shard id) of a table's files under `root`, sorted; names that are not ours are left out."""
         folder = f"{root}/{table_folder(table, series)}" + (f"date={date}" if date else "")
         found = []
         for key in self.root.keys(folder.rstrip("/"), suffix):
