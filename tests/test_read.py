@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from claimscore.jobs import logfile
 from claimscore.jobs.config import ReadConfig
 from claimscore.jobs.errors import InputError
-from claimscore.jobs.read import read_shard
+from claimscore.jobs.read import find_repeats, read_shard
 from claimscore.jobs.records import LOG, QUARANTINE, Shard
 
 LOCAL = pyarrow.fs.LocalFileSystem()
@@ -209,6 +209,14 @@ def test_a_storage_fault_is_not_a_corrupt_row_group(path):
 
     with pytest.raises(InputError, match="row group 0 cannot be fetched: connection reset; run again"):
         read_back(path, fs=Flaky(heals_at=1_000))
+
+
+def test_a_storage_fault_stops_the_search_for_repeats(path):
+    """Passed over, the file's repeats would be read as answers a moment later."""
+    pq.write_table(pa.Table.from_pylist([row(1)], SCHEMA), path)
+
+    with pytest.raises(InputError, match="row group 0 cannot be fetched"):
+        find_repeats(Flaky(heals_at=1_000), [Shard("ab", str(path), (0,), 0, 1)], ReadConfig(logs=""))
 
 
 def test_a_passing_storage_fault_is_outlived(path):
