@@ -75,9 +75,19 @@ class ShardTask:
         return TableFile(table, self.date, self.shard.shard_id, series)
 
     def stale(self, store: Store) -> dict[str, str]:
-        """Tables that must be made, in order, with the reason in words."""
-        reasons = {table: store.why_stale(self.file(table), self.parts[table]) for table in TABLES}
-        return {table: reason for table, reason in reasons.items() if reason}
+        """Tables that must be made, in order, with the reason in words.
+
+        What follows a table that is made again is made again too, even where its own file is whole: an LLM may
+        not give the same claims twice, and scores of other claims must not pass for fresh.
+        """
+        reasons: dict[str, str] = {}
+        remade = ""
+        for table in TABLES:
+            why = store.why_stale(self.file(table), self.parts[table]) or (remade and f"{remade} made again")
+            if why:
+                reasons[table] = why
+                remade = remade or ("" if table == "quarantine" else table)
+        return reasons
 
 
 def shard_tasks(

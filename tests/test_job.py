@@ -174,6 +174,19 @@ def test_a_run_killed_before_a_table_ends_equal(job: Config, tmp_path: Path, tab
         assert table(job, name, series).equals(table(whole, name, expected.series if series else None)), name
 
 
+def test_lost_claims_make_what_follows_stale(job: Config):
+    """Claims that must be made again are other claims, perhaps: their scores do not pass for fresh."""
+    series = run(job).series
+    store = Store(job.store.out, job.store)
+    lost = store.files("claims", date=DATE)[0]
+    Path(store.path(lost)).unlink()
+
+    report = run(job)
+
+    assert {"claims": 1, "scores": 1, "sample_scores": 1, "verdicts": 1, "answers": 1} == report.made
+    assert table(job, "answers", series).num_rows == 6
+
+
 def test_a_replaced_log_leaves_no_ghosts(job: Config, tmp_path: Path):
     """A corrected log takes the place of the old one: its shards' tables are removed and said so."""
     run(job)
