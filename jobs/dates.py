@@ -33,6 +33,8 @@ class Dated(NamedTuple):
 
 _NAMES = "january february march april may june july august september october november december".split()  # noqa: SIM905
 _MONTHS: Final = {name[:n]: i for i, name in enumerate(_NAMES, 1) for n in (3, len(name))} | {"sept": 9}
+MONTH_WORDS: Final = frozenset(_MONTHS)
+"""English month names and their usual abbreviations, in lower case."""
 _M = "(" + "|".join(sorted(_MONTHS, key=len, reverse=True)) + r")(?![A-Za-z])\.?"
 _YEAR = r"(\d{4})(?![\d%]|[.,]\d)"
 
@@ -41,6 +43,7 @@ _SLASHED = re.compile(r"(\d{1,2})([/.-])(\d{1,2})\2(\d{4}|(?<=/)\d{2})(?!\d)")
 _DAY_MONTH = re.compile(rf"(\d{{1,2}})(?:st|nd|rd|th)?(?: of)?[ -]{_M}(?:,?[ -]{_YEAR})?", re.IGNORECASE)
 _MONTH_DAY = re.compile(rf"{_M} (\d{{1,2}})(?:st|nd|rd|th)?(?![\d:%]|[.,]\d)(?:,? {_YEAR})?", re.IGNORECASE)
 _MONTH_YEAR = re.compile(rf"{_M},?[ -]{_YEAR}", re.IGNORECASE)
+_LETTERS = re.compile(r"[A-Za-z]{3,9}")
 _CJK = re.compile(r"(\d{4})年(?:(\d{1,2})月(?:(\d{1,2})日)?)?")
 _YEARS = re.compile(r"(1\d{3}|20\d{2})[ ]?[-–—/][ ]?(\d{4}|\d{2})(?![\d-])")
 _DECADE = re.compile(r"(\d{1,3}0)['’]?s(?![A-Za-z])")
@@ -86,7 +89,7 @@ def month_at(text: str, at: int) -> Dated | None:
     found = _MONTH_YEAR.match(text, at)
     if found:
         return _dated(found, found[2], _MONTHS[found[1].lower()], None)
-    word = re.compile(r"[A-Za-z]{3,9}").match(text, at)
+    word = _LETTERS.match(text, at)
     if word and word[0].lower() in _MONTHS:
         return Dated(word.end(), (When(month=_MONTHS[word[0].lower()]),))
     return None
@@ -97,11 +100,6 @@ def century_at(text: str, at: int, ordinal: float) -> Dated | None:
     found = _WORD_CENTURY.match(text, at)
     first = (int(ordinal) - 1) * 100
     return Dated(found.end(), (When(first, first + 100),)) if found else None
-
-
-def is_month(word: str) -> bool:
-    """True for an English month name or its usual abbreviation."""
-    return word.lower() in _MONTHS
 
 
 def _dated(found: re.Match[str], year: str | None, month: int | None, day: int | None) -> Dated | None:

@@ -13,8 +13,8 @@ from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 from claimscore.jobs import units
-from claimscore.jobs.dates import Dated, When, century_at, date_at, is_month, month_at, stated_order
-from claimscore.jobs.spelled import ORDINALS, spelled_at
+from claimscore.jobs.dates import MONTH_WORDS, Dated, When, century_at, date_at, month_at, stated_order
+from claimscore.jobs.spelled import ORDINALS, WORDS, spelled_at
 from claimscore.jobs.units import BARE, NOUN, Unit
 
 
@@ -83,12 +83,14 @@ _AFTER = re.compile(
 )
 _PER = re.compile(r"[ ]?(?:/|per |a |an |each |every |p\.)?[ ]?(?P<unit>[A-Za-z]{1,9})" + _END)
 _NOUN = re.compile(r"[ -]([a-z]{3,20})" + _END)
-_NOT_NOUNS: Final = frozenset(
-    "and are been but can did does for from had has have her his how into its may more not nor off onto our out "  # noqa: SIM905
-    "over per she than that the their them then they this those through till until upon was were what when which "
-    "while who will with would years year ago old also between during after before each either respectively less "
-    "only total under about above below because where whose there these annually yearly monthly".split()
+_FUNCTION_WORDS = (
+    "and are been but can did does for from had has have her his how into its may more not nor off onto our "
+    "out over per she than that the their them then they this those through till until upon was were what "
+    "when which while who will with would years year ago old also between during after before each either "
+    "respectively less only total under about above below because where whose there these annually yearly "
+    "monthly"
 )
+_NOT_NOUNS: Final = frozenset(_FUNCTION_WORDS.split())
 _APPROX = re.compile(
     r"(?:\b(?:about|around|approximately|approx\.?|roughly|nearly|almost|over|above|exceed(?:s|ed|ing)|more than"
     r"|less than|fewer than|close to|at least|at most|up to|under|below|some|estimated|circa|ca?\.)[ ](?:an? )?"
@@ -102,6 +104,7 @@ _MONTH_CUE = re.compile(
     r"\b(?:in|of|by|since|until|till|during|from|to|through|early|late|mid|and|every|last|next|this|before|after)[ -]$",
     re.IGNORECASE,
 )
+_KNOWN: Final = WORDS | MONTH_WORDS
 _TWO_WAYS: Final = frozenset({"may", "march"})
 
 
@@ -125,7 +128,7 @@ def _mentions(text: str, numbering: set[int]) -> Iterator[Mention]:
         elif word in _GLYPHS:
             mention = _finish(text, at, at + 1, (_GLYPHS[word],), 0.01)
         else:
-            mention = _at_word(text, at, word)
+            mention = _at_word(text, at, word) if word.lower() in _KNOWN else None
         if mention is None:
             continue
         done = mention.end
@@ -263,7 +266,7 @@ def _unit(text: str, end: int) -> tuple[int, Unit, bool]:
 
 
 def _at_word(text: str, at: int, word: str) -> Mention | None:
-    if is_month(word):
+    if word.lower() in MONTH_WORDS:
         return _at_month(text, at, word.lower())
     found = spelled_at(text, at, word)
     if found is None:

@@ -9,111 +9,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from functools import lru_cache
 from itertools import pairwise
 from typing import Final
 
 import pyarrow as pa
 
-from claimscore.jobs.dates import is_month
+from claimscore.jobs.names import has_name, missing_from, names_of, subject_of
 from claimscore.jobs.quantities import Mention
 from claimscore.jobs.values import held, mentions, values_of
 
 _STRINGS = pa.list_(pa.string())
 _SENTENCE_END = re.compile(r"[.!?](?=[ \t]+[A-Z0-9\"'(\[]|\s*$)|\n+|[。！？]")
-_WORD = re.compile(r"[^\W_]+(?:[-'’.&][^\W_]+)*")
-_PIECES = re.compile(r"[^\W_]+")
-_FUNCTION_WORDS: Final = frozenset(
-    [
-        "a",
-        "an",
-        "and",
-        "are",
-        "as",
-        "at",
-        "be",
-        "but",
-        "by",
-        "can",
-        "did",
-        "do",
-        "does",
-        "for",
-        "from",
-        "had",
-        "has",
-        "have",
-        "he",
-        "her",
-        "his",
-        "how",
-        "i",
-        "if",
-        "in",
-        "is",
-        "it",
-        "its",
-        "may",
-        "me",
-        "more",
-        "my",
-        "no",
-        "nor",
-        "not",
-        "of",
-        "on",
-        "one",
-        "or",
-        "our",
-        "she",
-        "so",
-        "some",
-        "such",
-        "than",
-        "that",
-        "the",
-        "their",
-        "them",
-        "there",
-        "these",
-        "they",
-        "this",
-        "those",
-        "to",
-        "was",
-        "we",
-        "were",
-        "what",
-        "when",
-        "where",
-        "which",
-        "who",
-        "why",
-        "will",
-        "with",
-        "would",
-        "you",
-        "your",
-        "yes",
-        "also",
-        "however",
-        "although",
-        "though",
-        "while",
-        "since",
-        "both",
-        "all",
-        "any",
-        "each",
-        "every",
-        "here",
-        "then",
-        "thus",
-        "only",
-    ]
-)
-_ACRONYM_CHARS = range(2, 7)
-_SHARED_STEM = 4
 
 # Each pattern is a way to address a model, not a topic: a chunk may discuss prompts without being one.
 # Gaps are bounded, so that no text costs more than linear time.
@@ -183,7 +89,7 @@ def missing_names(claims: pa.Array, premises: pa.Array) -> pa.Array:
     where another capitalised word follows. Text without capitals has no names; null counts as empty.
     """
     rows = zip(claims.to_pylist(), premises.to_pylist(), strict=True)
-    return pa.array([_missing_names(claim or "", premise or "") for claim, premise in rows], _STRINGS)
+    return pa.array([missing_from(claim or "", premise or "") for claim, premise in rows], _STRINGS)
 
 
 def bound_elsewhere(claims: pa.Array, chunks: pa.Array) -> pa.Array:
@@ -237,84 +143,9 @@ def _is_injection(text: str) -> bool:
     return bool(_INJECTION.search(text.translate(_INVISIBLE) if not text.isascii() else text))
 
 
-def _missing_names(claim: str, premise: str) -> list[str]:
-    names = _names(claim)
-    if not names:
-        return []
-    words = _words(premise)
-    return [name for name in names if not _has_name(name, words, premise)]
-
-
-@lru_cache(maxsize=4096)
-def _names(text: str) -> tuple[str, ...]:
-    """Runs of capitalised words, without those that only begin a sentence."""
-    out: dict[str, None] = {}
-    run: list[tuple[str, bool]] = []
-    last: re.Match[str] | None = None
-    for found in _WORD.finditer(text):
-        gap = text[last.end() : found.start()] if last else text[: found.start()]
-        begins = last is None or any(mark in ".!?:\n•" for mark in gap)
-        word, last = found[0], found
-        capital = word[0].isupper() and word.lower() not in _FUNCTION_WORDS and not is_month(word)
-        if run and not (capital and gap in (" ", "-")):
-            _keep(out, run)
-            run = []
-        if capital:
-            run.append((word, begins))
-    _keep(out, run)
-    return tuple(out)
-
-
-def _keep(out: dict[str, None], run: list[tuple[str, bool]]) -> None:
-    if not run:
-        return
-    first, begins = run[0]
-    shaped = len(first) > 1 and not first[1:].islower()
-    if begins and len(run) == 1 and not shaped:
-        return
-    out[" ".join(word for word, _ in run)] = None
-
-
-@lru_cache(maxsize=256)
-def _words(text: str) -> frozenset[str]:
-    return frozenset(_PIECES.findall(text.casefold()))
-
-
-def _has_name(name: str, words: frozenset[str], premise: str) -> bool:
-    for piece in _PIECES.findall(name):
-        folded = piece.casefold()
-        if len(piece) < 2 or folded in words or folded in _FUNCTION_WORDS:
-            continue
-        if piece.isupper() and len(piece) in _ACRONYM_CHARS and folded in _initials(premise):
-            continue
-        if not _has_stem(folded, words):
-            return False
-    return True
-
-
-def _has_stem(word: str, words: frozenset[str]) -> bool:
-    """`Germany` for `German`, `Adlers` for `Adler`: one is the other with an ending of at most three letters."""
-    cut = range(max(_SHARED_STEM, len(word) - 3), len(word))
-    return any(word[:n] in words for n in cut) or any(
-        word + end in words for end in ("s", "n", "an", "ian", "ese", "y")
-    )
-
-
-@lru_cache(maxsize=256)
-def _initials(text: str) -> frozenset[str]:
-    """The acronyms that runs of capitalised words of `text` would have."""
-    letters = "".join(
-        word[0].casefold() if word[0].isupper() else ("" if word in ("of", "the", "and", "for") else " ")
-        for word in _PIECES.findall(text)
-    )
-    return frozenset(
-        run[i : i + n] for run in letters.split() for n in _ACRONYM_CHARS for i in range(len(run) - n + 1)
-    )
-
-
 def _is_bound_elsewhere(claim: str, chunks: Sequence[str | None]) -> bool:
     values = [mention for mention in mentions(claim) if mention.demanded]
-    names = _names(claim) + _subject(claim, chunks)
+    names = names_of(claim) + subject_of(claim, chunks)
     if len(values) + len(names) < 2 or not chunks:
         return False
     whole = "\n".join(text or "" for text in chunks)
@@ -327,19 +158,8 @@ def _is_bound_elsewhere(claim: str, chunks: Sequence[str | None]) -> bool:
     )
 
 
-def _subject(claim: str, chunks: Sequence[str | None]) -> tuple[str, ...]:
-    """The word that begins the claim, where the chunks only ever write it with a capital: a name."""
-    first = _WORD.search(claim)
-    if not first or not first[0][0].isupper() or first[0].lower() in _FUNCTION_WORDS:
-        return ()
-    found = re.compile(rf"(?<!\w){re.escape(first[0])}(?!\w)", re.IGNORECASE)
-    written = {match[0] for text in chunks for match in found.finditer(text or "")}
-    return (first[0],) if written and not any(word.islower() for word in written) else ()
-
-
 def _holds_all(values: Sequence[Mention], names: Sequence[str], text: str) -> bool:
-    words = _words(text)
-    if not all(_has_name(name, words, text) for name in names):
+    if not all(has_name(name, text) for name in names):
         return False
     known = values_of(text)
     return all(held(value, known, derive=False) for value in values)

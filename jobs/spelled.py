@@ -34,6 +34,9 @@ _NUMERALS = "I II III IV V VI VII VIII IX X XI XII XIII XIV XV"
 _ROMAN: Final = {word: float(n) for n, word in enumerate(_NUMERALS.split(), 1)}
 _PARTS: Final = {"half": 2, "third": 3, "quarter": 4, "fourth": 4, "fifth": 5, "eighth": 8, "tenth": 10}
 
+WORDS: Final = frozenset({*_WORDS, *ORDINALS, *_MULTIPLES, *(numeral.lower() for numeral in _ROMAN)})
+"""Every word, in lower case, that `spelled_at` may know: most words of a text are not worth a call."""
+
 _RUN = re.compile(
     rf"[a-z]+(?:(?:-|[ ](?:and[ ])?)(?:{'|'.join(_WORDS)})(?![A-Za-z0-9])){{0,12}}", re.IGNORECASE
 )

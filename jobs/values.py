@@ -7,8 +7,8 @@ units) stands in constants beside the reason. The module knows no claims and no 
 
 from __future__ import annotations
 
-from bisect import bisect_left
-from collections.abc import Iterable, Sequence
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 from itertools import chain
 from typing import Any, NamedTuple
@@ -19,7 +19,7 @@ from claimscore.jobs.dates import When
 from claimscore.jobs.quantities import Mention, Number, parse
 from claimscore.jobs.units import BARE, CURRENCIES, UNITS
 
-_CACHED_CHARS = 20_000
+_CACHED_CHARS = 4_000
 """Longer texts are kept only a few at a time, so that hostile ones cannot fill the memory."""
 _NEAR_CHARS = 300
 _NEAR_NUMBERS = 8
@@ -43,6 +43,8 @@ class Values(NamedTuple):
 
     numbers: tuple[Number, ...]
     """Each once, sorted by what is written."""
+    by_value: tuple[Number, ...]
+    """The same, sorted by the value in base units."""
     hours: frozenset[float]
     """Bare numbers that may be an hour: `let's make it 7`."""
     whens: tuple[When, ...]
@@ -52,11 +54,10 @@ class Values(NamedTuple):
         """The numbers that could be `claimed`: near as written, or of its dimension; all of a short list."""
         if len(self.numbers) <= _SHORT:
             return self.numbers
-        low, high = (
-            bisect_left(self.numbers, claimed.raw * factor, key=_raw) for factor in (1 - _FAR, 1 + _FAR)
-        )
-        alike = () if claimed.unit.dimension in ("", "noun") else self.numbers
-        return chain(self.numbers[low:high], (n for n in alike if n.unit.dimension == claimed.unit.dimension))
+        written = _between(self.numbers, claimed.raw, key=_raw)
+        if claimed.unit.dimension in ("", "noun"):
+            return written
+        return chain(written, _between(self.by_value, claimed.value, key=_value))
 
 
 class Pairs(NamedTuple):
@@ -207,7 +208,7 @@ def _any(claimed: Number, target: float, results: Iterable[np.ndarray[Any, Any]]
     return any(bool((np.abs(result - target) <= allowed).any()) for result in results)
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=1024)
 def _short_mentions(text: str) -> tuple[Mention, ...]:
     return parse(text)
 
@@ -217,7 +218,7 @@ def mentions(text: str) -> tuple[Mention, ...]:
     return _short_mentions(text) if len(text) <= _CACHED_CHARS else parse(text)
 
 
-@lru_cache(maxsize=2048)
+@lru_cache(maxsize=1024)
 def _short_values(text: str) -> Values:
     return _index(parse(text))
 
@@ -241,14 +242,26 @@ def _index(found: Sequence[Mention]) -> Values:
     ]
     return Values(
         numbers=tuple(sorted(stated | shown, key=_raw)),
+        by_value=tuple(sorted(stated, key=_value)) if len(stated) + len(shown) > _SHORT else (),
         hours=frozenset(n.raw for n in stated if n.unit == BARE and 1 <= n.raw <= 12),
         whens=tuple(dict.fromkeys(r for r in read if isinstance(r, When))),
         pairs=_pair_up(combined),
     )
 
 
+def _between(numbers: Sequence[Number], center: float, *, key: Callable[[Number], float]) -> Sequence[Number]:
+    margin = _FAR * abs(center)
+    return numbers[
+        bisect_left(numbers, center - margin, key=key) : bisect_right(numbers, center + margin, key=key)
+    ]
+
+
 def _raw(number: Number) -> float:
     return number.raw
+
+
+def _value(number: Number) -> float:
+    return number.value
 
 
 def _pair_up(numbers: Sequence[tuple[int, Number]]) -> Pairs:

@@ -1,0 +1,119 @@
+"""The capitalised names of a text, and whether another text holds them.
+
+A name is a run of capitalised words that does not merely begin a sentence; it is held where every word of it
+is (case, possessives and usual endings folded), or the words that an acronym is made of. The module knows no
+dictionary and no script without capitals, where it finds nothing.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Final
+
+from claimscore.jobs.dates import MONTH_WORDS
+
+_WORD = re.compile(r"[^\W_]+(?:[-'’.&][^\W_]+)*")
+_PIECES = re.compile(r"[^\W_]+")
+_FUNCTION = (
+    "a an and are as at be but by can did do does for from had has have he her his how i if in is it its may me more "
+    "my no nor not of on one or our she so some such than that the their them there these they this those to was we "
+    "were what when where which who why will with would you your yes also however although though while since both "
+    "all any each every here then thus only"
+)
+_FUNCTION_WORDS: Final = frozenset(_FUNCTION.split())
+_CACHED_CHARS: Final = 4_000
+"""Longer texts are kept only a few at a time, so that hostile ones cannot fill the memory."""
+_ACRONYM_CHARS: Final = range(2, 7)
+_STEM_CHARS: Final = 4
+_ENDINGS: Final = ("s", "n", "an", "ian", "ese", "y")
+
+
+def missing_from(claim: str, premise: str) -> list[str]:
+    """The names of `claim` that `premise` does not hold, in order, each once."""
+    return [name for name in names_of(claim) if not has_name(name, premise)]
+
+
+def names_of(text: str) -> tuple[str, ...]:
+    """Runs of capitalised words, without those that only begin a sentence."""
+    out: dict[str, None] = {}
+    run: list[tuple[str, bool]] = []
+    last: re.Match[str] | None = None
+    for found in _WORD.finditer(text):
+        gap = text[last.end() : found.start()] if last else text[: found.start()]
+        begins = last is None or any(mark in ".!?:\n•" for mark in gap)
+        word, last = found[0], found
+        capital = (
+            word[0].isupper() and word.lower() not in _FUNCTION_WORDS and word.lower() not in MONTH_WORDS
+        )
+        if run and not (capital and gap in (" ", "-")):
+            _keep(out, run)
+            run = []
+        if capital:
+            run.append((word, begins))
+    _keep(out, run)
+    return tuple(out)
+
+
+def _keep(out: dict[str, None], run: list[tuple[str, bool]]) -> None:
+    if not run:
+        return
+    first, begins = run[0]
+    shaped = len(first) > 1 and not first[1:].islower()
+    if begins and len(run) == 1 and not shaped:
+        return
+    out[" ".join(word for word, _ in run)] = None
+
+
+def has_name(name: str, text: str) -> bool:
+    """Whether `text` holds every word of `name`."""
+    words = _words(text)
+    for piece in _PIECES.findall(name):
+        folded = piece.casefold()
+        if len(piece) < 2 or folded in words or folded in _FUNCTION_WORDS:
+            continue
+        if piece.isupper() and len(piece) in _ACRONYM_CHARS and folded in _initials(text):
+            continue
+        if not _has_stem(folded, words):
+            return False
+    return True
+
+
+def _has_stem(word: str, words: frozenset[str]) -> bool:
+    """`Germany` for `German`, `Adlers` for `Adler`: one is the other with an ending of at most three letters."""
+    cut = range(max(_STEM_CHARS, len(word) - 3), len(word))
+    return any(word[:n] in words for n in cut) or any(word + end in words for end in _ENDINGS)
+
+
+def _word_set(text: str) -> frozenset[str]:
+    return frozenset(_PIECES.findall(text.casefold()))
+
+
+_short_words, _long_words = lru_cache(maxsize=256)(_word_set), lru_cache(maxsize=4)(_word_set)
+
+
+def _words(text: str) -> frozenset[str]:
+    return _short_words(text) if len(text) <= _CACHED_CHARS else _long_words(text)
+
+
+@lru_cache(maxsize=4)
+def _initials(text: str) -> frozenset[str]:
+    """The acronyms that runs of capitalised words of `text` would have."""
+    letters = "".join(
+        word[0].casefold() if word[0].isupper() else ("" if word in ("of", "the", "and", "for") else " ")
+        for word in _PIECES.findall(text)
+    )
+    return frozenset(
+        run[i : i + n] for run in letters.split() for n in _ACRONYM_CHARS for i in range(len(run) - n + 1)
+    )
+
+
+def subject_of(claim: str, chunks: Sequence[str | None]) -> tuple[str, ...]:
+    """The word that begins the claim, where the chunks only ever write it with a capital: a name."""
+    first = _WORD.search(claim)
+    if not first or not first[0][0].isupper() or first[0].lower() in _FUNCTION_WORDS:
+        return ()
+    found = re.compile(rf"(?<!\w){re.escape(first[0])}(?!\w)", re.IGNORECASE)
+    written = {match[0] for text in chunks for match in found.finditer(text or "")}
+    return (first[0],) if written and not any(word.islower() for word in written) else ()
