@@ -14,6 +14,7 @@ from typing import Final, NamedTuple
 
 from claimscore.jobs import units
 from claimscore.jobs.dates import MONTH_WORDS, Dated, When, century_at, date_at, month_at, stated_order
+from claimscore.jobs.digits import number_at
 from claimscore.jobs.spelled import ORDINALS, WORDS, spelled_at
 from claimscore.jobs.units import BARE, NOUN, Unit
 
@@ -67,15 +68,6 @@ _MASK = re.compile(
 )
 _NUMBERING = re.compile(
     r"(?:^|(?<=\n))[ \t#*>-]{0,8}\d{1,3}\x00{0,40}[.)](?=[ \t*])|(?<=\n)\d{1,3}\x00{0,40}[.)]?$"
-)
-# Bounded repeats: an unbounded one that fails at its end would be tried again from every number of a long run.
-_NUMBER = re.compile(
-    r"(?P<grouped>\d{1,3}(?:,[ ]?\d{2,3}){0,6}[ ]?,[ ]?\d{3}(?!\d)(?:\.\d+)?)"
-    r"|(?P<spaced>\d{1,3}(?:[ ]\d{3}){1,5}(?!\d))"
-    r"|(?P<dotted>\d{1,3}(?:\.\d{3}){2,5}(?![\d.])(?:,\d+)?)"
-    r"|(?P<id>\d+(?:[.-]\d+){2,}[\w.-]*|\d{16,})"
-    r"|(?P<fraction>\d{1,4}/\d{1,4}(?![\d/]))"
-    r"|(?P<plain>\d+(?:\.[ ]?\d+|,\d+)?)"
 )
 _AFTER = re.compile(
     r"(?P<gap>[ \n-]?)(?P<w1>%|°[ ]?[CF]?(?![a-z])|[$€£₹]|[万萬億亿]"
@@ -143,12 +135,10 @@ def _at_digit(text: str, at: int, order: str) -> Mention:
     dated = None if is_name else date_at(text, at, order)
     if dated:
         return _of_date(at, dated)
-    found = _NUMBER.match(text, at)
-    assert found, "a digit always matches the last alternative"
-    if found.lastgroup == "id" or is_name:
-        end = found.end()
-        return Mention(at, end, _digits(found[0]), demanded=False)
-    return _finish(text, at, found.end(), *_values(found))
+    found = number_at(text, at)
+    if found.is_id or is_name:
+        return Mention(at, found.end, tuple(Number(run) for run in found.parts), demanded=False)
+    return _finish(text, at, found.end, found.readings, found.step)
 
 
 def _is_name(before: str) -> bool:
@@ -161,36 +151,6 @@ def _is_name(before: str) -> bool:
     if last == "-" and before[-2:-1].isalpha():
         return not before.lower().endswith(_NOT_A_NAME)
     return bool(_LABEL.search(before))
-
-
-def _digits(surface: str) -> tuple[Number, ...]:
-    """What a name or id shows to a claim that asks for a bare number."""
-    return tuple(Number(float(run)) for run in re.findall(r"\d{1,15}", surface[:64]))
-
-
-def _values(found: re.Match[str]) -> tuple[tuple[float, ...], float]:
-    """The readings of a written number, the likeliest first, and what its last digit is worth."""
-    surface, kind = found[0], found.lastgroup
-    parts = tuple(float(run) for run in re.findall(r"\d{1,15}", surface)[:8])
-    if kind == "fraction":
-        return ((parts[0] / parts[1], *parts) if parts[1] else parts), 0.01
-    if kind == "spaced":
-        return (float(surface.replace(" ", "")), *parts), 1.0
-    if kind == "dotted":
-        whole, _, decimals = surface.partition(",")
-        return (float(f"{whole.replace('.', '')}.{decimals or 0}"),), 1.0
-    if kind == "grouped":
-        joined = surface.replace(",", "").replace(" ", "")
-        return (float(joined), *(parts if " " in surface else ())), 10.0 ** -len(joined.partition(".")[2])
-    mark = "." if "." in surface else ","
-    whole, _, decimals = surface.partition(mark)
-    decimals = decimals.strip()[:30]
-    first = float(f"{whole[:30]}.{decimals or 0}")
-    if not decimals:
-        return (first,), 1.0
-    also = (float(whole + decimals),) if len(decimals) == 3 and mark == "." else ()
-    apart = parts if mark == "," or " " in surface else ()
-    return (first, *also, *apart), 10.0 ** -len(decimals)
 
 
 def _currency(before: str) -> Unit | None:

@@ -157,7 +157,7 @@ def test_any_text_is_read_without_error_and_named_by_its_own_words(claim, premis
     assert all(value and value in claim for value in missing(claim, premise))
 
 
-@pytest.mark.parametrize("char", ["1", "a", "A", " ", ".", ",", "-", "[", "@", "/", "\n", "½"])
+@pytest.mark.parametrize("char", ["1", "A", ",", "-", "[", "\n", "½"])
 def test_a_megabyte_of_one_character_is_read_in_linear_time(char):
     """No pattern backtracks: every rule reads 1 MB of one character well within seconds."""
     text = char * 1_000_000
