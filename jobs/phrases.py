@@ -26,11 +26,17 @@ _META = re.compile(
     r"|(?:based on|according to) the (?:provided |given |retrieved )?(?:context|documents?|sources?|information|passages)[,:.]?"
     r"|in (?:summary|conclusion|short)[,:.]?"
 )
+_ADDRESS = re.compile(
+    r"\W*(?:(?:available|retrieved)(?: at| from)?:?\s+|source:?\s+)?<?https?://\S+|\[(?:online|accessed\b[^\]]*)\]\W*",
+    re.IGNORECASE,
+)
 _FOLDED_QUOTES = str.maketrans({"’": "'", "‘": "'", "“": '"', "”": '"', "\u00a0": " "})
 
 
 def is_small_talk(text: str) -> bool:
-    """True for a greeting, an offer of help or an announcement that says nothing; citation marks are looked past."""
+    """True for a greeting, an offer of help, an announcement or a bare address; citation marks are looked past."""
+    if _ADDRESS.fullmatch(text):
+        return True
     bare = MARKS.sub("", text)
     return len(bare) < 160 and _META.fullmatch(_fold(bare)) is not None
 

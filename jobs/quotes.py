@@ -64,8 +64,9 @@ def _is_quotation(quote: str) -> bool:
     if _UNSPACED.search(quote):
         return True
     words = [word for word in quote.split() if any(char.isalnum() for char in word)]
-    long_words = [word for word in words if len(word.strip(_OUTER)) > 3]
-    is_title = len(long_words) > 1 and all(word.strip(_OUTER)[:1].isupper() for word in long_words)
+    capitals = sum(word.strip(_OUTER)[:1].isupper() for word in words)
+    small = sum(word.islower() and len(word) <= 3 for word in words)
+    is_title = capitals >= 2 and capitals + small == len(words)
     return len(words) >= _MIN_WORDS and not is_title
 
 

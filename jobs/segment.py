@@ -188,7 +188,7 @@ def _marks_joined(pieces: Sequence[_Piece]) -> list[_Piece]:
 
 
 def _is_marks(text: str) -> bool:
-    return text[:1] in "[【［" and not has_word(MARKS.sub("", text))
+    return text[:1] in "[【［" and (len(text) < 6 or not has_word(MARKS.sub("", text)))
 
 
 # ---- from a run of lines to sentences ----
