@@ -202,12 +202,10 @@ def _ask(prompts: list[_Row], complete: Complete, config: DecomposeConfig) -> No
 def _check(prompts: list[_Row], entails: Entails, config: DecomposeConfig) -> None:
     """Turn every prompt into claims of the LLM that hold, or into its sentence with the reason."""
     for row in prompts:
-        if row.claims and row.outcome in {"ok", "truncated_json"}:
-            fault = _rule_fault(row)
-            row.outcome = fault if fault and row.outcome == "ok" else row.outcome
-            row.claims = [] if fault else row.claims
-        else:
+        fault = _rule_fault(row) if row.outcome in {"ok", "truncated_json"} else row.outcome
+        if fault:
             row.claims = []
+            row.outcome = fault if row.outcome == "ok" else row.outcome
     sent = {(row.premise, claim) for row in prompts for claim in row.claims if claim != row.text}
     known = _probabilities(sorted(sent), entails)
     for row in prompts:
@@ -266,10 +264,11 @@ def _table(sentences: pa.Table, request_ids: pa.Array, rows: list[_Row]) -> pa.T
 
 def _distinct(claims: list[str]) -> list[str]:
     """Folded claims with words, in order, each once whatever its case, blanks and end mark."""
-    folded = [fold(claim) for claim in claims]
-    return list(
-        {claim.casefold().rstrip(".! "): claim for claim in reversed(folded) if has_words(claim)}.values()
-    )[::-1]
+    out: dict[str, str] = {}
+    for claim in map(fold, claims):
+        if has_words(claim):
+            out.setdefault(claim.casefold().rstrip(".! "), claim)
+    return list(out.values())
 
 
 def _parse_broken(text: str, finish_reason: str) -> tuple[list[str] | None, str]:
@@ -293,10 +292,7 @@ def _parse_broken(text: str, finish_reason: str) -> tuple[list[str] | None, str]
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    out = dict(pairs)
-    if len(out) != len(pairs):
-        raise ValueError("a key occurs twice")
-    return out
+    return dict(pairs) if len(dict(pairs)) == len(pairs) else {}  # a key twice is no shape of ours
 
 
 def _is_text(claim: str) -> bool:

@@ -54,6 +54,7 @@ class Llm:
         if engine is None:
             refuse_unsafe(model)
         self._engine, self._loop = engine, asyncio.new_event_loop()
+        self._replies: Replies | None = None
         threading.Thread(target=self._loop.run_forever, name="claimscore-llm", daemon=True).start()
         arguments = engine_arguments(model, max_model_tokens, dtype, gpu_memory_fraction)
         try:
@@ -64,6 +65,7 @@ class Llm:
 
     def complete(self, system: str, users: pa.Array, **options: Any) -> pa.Table:
         """As `acomplete`, for callers without an event loop."""
+        assert self._replies is not None, "set at the end of __init__"
         return self._await(self._replies.complete(system, users.to_pylist(), **options))
 
     async def acomplete(
@@ -100,6 +102,7 @@ class Llm:
         Raises:
             ModelError: the engine died, or answered none of many prompts. The call can be tried again.
         """
+        assert self._replies is not None, "set at the end of __init__"
         call = self._replies.complete(
             system,
             users.to_pylist(),
@@ -114,9 +117,10 @@ class Llm:
 
     def close(self) -> None:
         """Stop the engine; the object cannot be used afterwards."""
-        if self._engine is not None:
+        if self._replies is not None:
+            self._await(self._replies.close())
+        elif self._engine is not None:
             self._await(self._engine.close())
-            self._engine = None
         self._loop.call_soon_threadsafe(self._loop.stop)
 
     async def _start(self, model: str, max_model_tokens: int, arguments: dict[str, Any]) -> Replies:

@@ -120,6 +120,14 @@ class Replies:
             )
         return pa.Table.from_pylist([row for prompt in rows for row in prompt], schema=records.REPLIES)
 
+    async def close(self) -> None:
+        """Stop the engine, after a last word to requests that would not end."""
+        for leftover in self._given_up:
+            leftover.cancel()
+        if self._given_up:
+            await asyncio.wait(set(self._given_up), timeout=1.0)
+        await self._engine.close()
+
     async def _rows_of(
         self, index: int, system: str, user: str, sampling: Sampling, deadline_s: float
     ) -> list[dict[str, Any]]:
