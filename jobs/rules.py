@@ -95,7 +95,9 @@ def missing_names(claims: pa.Array, premises: pa.Array) -> pa.Array:
 def bound_elsewhere(claims: pa.Array, chunks: pa.Array) -> pa.Array:
     """True where all values and names of a claim are in its chunks, and no one sentence holds them together.
 
-    The signature of a conflation: the right numbers bound to the wrong things. A claim with fewer than two
+    The signature of a conflation: the right numbers bound to the wrong things. It says nothing against a claim
+    that is supported (on labelled data 10% of those have it, long ones, against 7% of the others); it only names
+    the type of a claim that failed. A claim with fewer than two
     values and names, or with one that no chunk holds, gives False. A sentence may be completed by the one
     before it, which is where a pronoun points.
 

@@ -58,17 +58,15 @@ def high_risk(
     has_chunks = pc.greater(pc.list_value_length(log["chunks"]), 0).to_pylist()
     low = low_probability_tokens(log, config.low_logprob).to_pylist()
     found = []
-    for row, (request_id, topic) in enumerate(
-        zip(log["request_id"].to_pylist(), log["topic"].to_pylist(), strict=True)
-    ):
-        if request_id not in judgeable or not has_chunks[row]:
+    ids, topics = log["request_id"].to_pylist(), log["topic"].to_pylist()
+    for request_id, topic, n_low, has_chunk in zip(ids, topics, low, has_chunks, strict=True):
+        if request_id not in judgeable or not has_chunk:
             continue
         probabilities = best.get(request_id, [])
-        reasons = _reasons(request_id, topic, low[row], probabilities, entailment, config)
+        reasons = _reasons(request_id, topic, n_low, probabilities, entailment, config)
         if reasons:
             found.append((_rank(request_id, reasons, probabilities, entailment), request_id, reasons))
-    cap = math.ceil(config.max_share * log.num_rows - _ROUNDING)
-    chosen = sorted(found)[:cap]
+    chosen = sorted(found)[: math.ceil(config.max_share * log.num_rows - _ROUNDING)]
     return pa.table(
         {"request_id": [item[1] for item in chosen], "reasons": [item[2] for item in chosen]},
         schema=HIGH_RISK,
