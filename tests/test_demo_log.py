@@ -1,4 +1,4 @@
-"""The demo log: what it must hold, and that its gold is true to its text."""
+"""The demo log: its shape, the special cases it must hold, and how it is spread over days and prompts."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ def test_every_situation_is_used_whole():
 
 
 def test_the_log_stays_small_enough_for_two_cores(gold):
-    """At most 330 different sentences of more than eight words, and short answers on the whole."""
+    """At most 330 different sentences of more than eight words: each may cost a call of the LLM."""
     sentences = {re.sub(r" ?\[[^]]*\]", "", row["sentence"]) for row in gold}
     assert len([s for s in sentences if len(s.split()) > 8]) <= 330
 
@@ -134,85 +134,6 @@ def test_one_row_has_no_id_and_no_gold(log, gold, states):
     assert log["request_id"].null_count == 1
     ids = set(log["request_id"].to_pylist())
     assert {row["request_id"] for row in gold} <= {row["request_id"] for row in states} == ids - {None}
-
-
-def test_gold_spans_slice_their_sentences(rows, gold):
-    """`answer[start:end]` is the sentence, marks and all, and spans are whole statements."""
-    for row in gold:
-        answer = rows[row["request_id"]]["answer"]
-        assert answer[row["start"] : row["end"]] == row["sentence"]
-        assert row["sentence"].strip() == row["sentence"] != ""
-
-
-def test_gold_claims_carry_no_marks(gold):
-    """A claim is text for a judge: no citation marks, no tags of the material, no markup."""
-    for row in gold:
-        assert not re.search(r"\[|\]|\*\*|\||^\w+: ", row["claim"]), row["claim"]
-
-
-def test_gold_verdicts_follow_their_types(gold):
-    """Contradicted and unsupported claims have a type; a supported one has at most a citation's."""
-    for row in gold:
-        kind = row["hallucination_type"]
-        if row["verdict"] == "supported":
-            assert kind in {None, "miscitation", "fabricated_citation"}
-        else:
-            assert kind in set(make_demo_log.VERDICT_OF) - {"miscitation"}
-        assert row["verdict"] in set(records.Verdict)
-        assert row["citation_state"] in set(records.CitationState)
-
-
-@pytest.mark.parametrize("kind", list(records.HallucinationType))
-def test_every_type_is_planted_at_least_six_times(gold, kind):
-    """A recall by type needs something to count."""
-    assert sum(row["hallucination_type"] == kind for row in gold) >= 6
-
-
-def test_fabricated_marks_point_beyond_the_chunks(rows, gold):
-    """A mark is fabricated if and only if its number is no chunk's."""
-    for row in gold:
-        marks = re.findall(r"\[\^?(\d+(?:, \d+)*)\]", row["sentence"])
-        beyond = [
-            n for mark in marks for n in mark.split(",") if int(n) > len(rows[row["request_id"]]["chunks"])
-        ]
-        assert bool(beyond) == (row["citation_state"] == "fabricated"), row
-
-
-def test_a_miscited_claim_cites_none_of_the_evidence(rows, gold):
-    """The chunks that a miscitation names are not those that hold the answer, which were retrieved."""
-    for row in gold:
-        if row["hallucination_type"] == "miscitation":
-            log_row = rows[row["request_id"]]
-            ids = [chunk["id"] for chunk in log_row["chunks"]]
-            cited = {ids[int(n) - 1] for n in re.findall(r"\[(\d+)\]", row["sentence"])}
-            assert set(log_row["gold_chunk_ids"]) - cited, row
-            assert set(log_row["gold_chunk_ids"]) <= set(ids)
-
-
-def numbers(text: str) -> set[str]:
-    return set(re.findall(r"\d+(?:[.,:]\d+)*", text))
-
-
-def test_numbers_of_supported_claims_stand_in_the_chunks_or_the_question(rows, gold):
-    """A typing slip in the material would make a true statement false."""
-    summed = {"204"}  # 84 + 120: the claim that adds up
-    for row in gold:
-        if row["verdict"] == "supported":
-            source = rows[row["request_id"]]
-            evidence = " ".join(c["text"] for c in source["chunks"]) + source["question"]
-            assert numbers(row["claim"]) - numbers(evidence) <= summed, row
-
-
-def test_confabulations_bring_a_new_number_or_name(rows, gold):
-    """What makes a confabulation is in no chunk; what makes a conflation is in one of them."""
-    for row in gold:
-        evidence = " ".join(c["text"] for c in rows[row["request_id"]]["chunks"])
-        names = {name for name in re.findall(r"(?<!^)\b[A-Z]\w+", row["claim"]) if name not in evidence}
-        new = numbers(row["claim"]) - numbers(evidence)
-        if row["hallucination_type"] == "confabulation":
-            assert new | names, row
-        if row["hallucination_type"] == "conflation":
-            assert not new, row
 
 
 def test_the_second_prompt_version_is_visibly_worse(states):
