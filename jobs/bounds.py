@@ -1,8 +1,8 @@
 """Where the sentences of a plain text end, in any script, as spans of code points.
 
 sentencex decides (Latin, CJK, Indic, Arabic, ...: 0.02 ms an answer); citation marks are masked before it looks, so
-`costs 5. [2] Late` ends after the mark. Four of its cuts are undone (numbering, an abbreviation before a
-number, a dash that goes on, a Japanese quotation). Where a script writes no blanks between words, ICU's line breaks stand in under a
+`costs 5. [2] Late` ends after the mark. Some of its cuts are undone (numbering, an abbreviation before a
+number, a German date, a dash that goes on, a Japanese quotation). Where a script writes no blanks between words, ICU's line breaks stand in under a
 length cap. Linear in the text. Knows no Markdown and no chunk ids: a mark is what looks like one.
 """
 
@@ -41,6 +41,8 @@ _OPEN_ABBREVIATION = re.compile(
     r"(?:^|\W)(?:approx|ca|cf|vs|est|max|min|incl|excl|nos?|figs?|sect?|eqs?|vol|pp?)\.\s*$", re.IGNORECASE
 )
 _DASHED_ON = re.compile(r"[-–—] [a-z]")  # "Snap it! - a game about an eclipse"
+_DAY = re.compile(r"\b\d{1,2}\.\s*$")
+_GERMAN_MONTH = re.compile("(?:Jan|Feb|Mär|Apr|Mai|Jun|Jul|Aug|Sep|Okt|Nov|Dez)[a-zä]*[ .]")
 _JA_QUOTED = re.compile(r"(?:と|って)")
 
 
@@ -56,7 +58,7 @@ def sentence_bounds(plain: str, language: str, max_chars: int) -> Iterator[tuple
     sizes = [len(piece) for piece in pieces]
     for size in sizes:
         start, at = (at if held is None else held), at + size
-        held = start if at < len(plain) and _goes_on(plain[start:at], plain[at : at + 4]) else None
+        held = start if at < len(plain) and _goes_on(plain[start:at], plain[at : at + 12]) else None
         if held is None:
             yield from _capped(plain, start, at, max_chars)
     if at < len(plain):  # never seen; the last characters must not be lost if it happens
@@ -75,14 +77,14 @@ def _segments(language: str, masked: str) -> Iterator[str]:
 
 
 def _goes_on(piece: str, following: str) -> bool:
-    """True where sentencex cut too early: numbering alone, an abbreviation before a number, a dash, a Japanese
-    quotation.
+    """True where sentencex cut too early: numbering alone, an abbreviation before a number, a German date, a dash,
+    a Japanese quotation.
     """
     if len(piece) < 12 and NUMBERING.fullmatch(piece):
         return True
     if piece.rstrip()[-1:] in "」』" and _JA_QUOTED.match(following):
         return True
-    if _DASHED_ON.match(following):
+    if _DASHED_ON.match(following) or (_GERMAN_MONTH.match(following) and _DAY.search(piece[-4:])):
         return True
     return following[:1].isdigit() and bool(_OPEN_ABBREVIATION.search(piece[-12:]))
 
@@ -127,21 +129,21 @@ def _unspaced(masked: str) -> Iterator[str]:
         while len(piece) - at > _UNSPACED_CHARS:
             window = piece[at : at + _UNSPACED_CHARS]
             cuts = [m.end() for m in re.finditer(r"(?<!\d)\s+(?!\d)", window)]
-            cut = cuts[-1] if cuts and cuts[-1] > 20 else _line_break(window)
+            cut = cuts[-1] if cuts and cuts[-1] > 20 else _line_break(piece[at : at + 2 * _UNSPACED_CHARS])
             yield piece[at : at + cut]
             at += cut
         yield piece[at:]
 
 
-def _line_break(window: str) -> int:
-    """The last place in `window` where ICU would break a line; its end where there is none."""
+def _line_break(text: str) -> int:
+    """The last of the first 160 characters after which ICU would break a line; it sees more, to know the word there."""
     units = 0  # ICU counts UTF-16
     to_points = {}
-    for i, char in enumerate(window):
+    for i, char in enumerate(text[: _UNSPACED_CHARS + 1]):
         to_points[units] = i
         units += 2 if ord(char) > 0xFFFF else 1
-    breaks = [to_points[end] for _, end in LineBreaker(window, "th").segments() if end in to_points]
-    return max([b for b in breaks if b > 0], default=len(window))
+    ends = (end for _, end in LineBreaker(text, "th").segments())
+    return max((to_points[end] for end in ends if to_points.get(end)), default=_UNSPACED_CHARS)
 
 
 def _capped(plain: str, start: int, end: int, cap: int) -> Iterator[tuple[int, int]]:

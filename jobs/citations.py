@@ -196,7 +196,8 @@ def _without(text: str, spans: Sequence[tuple[int, int]]) -> str:
         if opens or not after or after in " .,;:!?。，、；：！？)）":
             before = before.rstrip()
         parts.append(before)
-        at = end + (1 if opens and spoken and after == "," else 0)
+        drops = ",:" if spoken else ":"  # "In [1], the fee"; "[^1]: the fee"
+        at = end + (1 if opens and after and after in drops else 0)
         says = _SAYS.match(text, at) if opens else None
         if opens and (
             says or (spoken and spoken[0].lstrip()[:1].isupper())

@@ -154,7 +154,8 @@ def _pair(text: str, match: re.Match[str], opened: dict[str, tuple[int, int]], e
     start, end = match.span()
     sign = match["emphasis"]
     before, after = text[start - 1 : start], text[end : end + 1]
-    if len(sign) > 3 or (before.isdigit() and after.isdigit()):
+    in_word = before.isalnum() and after.isalnum() and (sign == "*" or (before + after).isdigit())
+    if len(sign) > 3 or in_word:  # x*y*z, 2**3
         return
     opens = bool(after) and not after.isspace() and not (sign[0] == "_" and before.isalnum())
     closes = bool(before) and not before.isspace() and not (sign[0] == "_" and after.isalnum())

@@ -52,16 +52,16 @@ def find_refusals(texts: Sequence[str], markers: frozenset[str]) -> set[int]:
     Case, blanks, outer quote signs, a last full stop and citation marks do not count.
     """
     folded = [_fold(MARKS.sub("", text)) for text in texts] if markers else []
-    longest = max(map(len, markers), default=0)
     found: set[int] = set()
     for first in range(len(folded)):
         run = ""
         for last in range(first, len(folded)):
-            run = f"{run} {folded[last]}".strip()
-            if len(run) > longest + 8:
-                break
-            if run.rstrip(".!。 \"'").removeprefix("answer: ").strip("\"' ") in markers:
+            run = f"{run} {folded[last]}".strip().removeprefix("answer: ")
+            bare = run.strip(".!。 \"'")
+            if bare in markers:
                 found.update(range(first, last + 1))
+            if not any(marker.startswith(bare) for marker in markers):
+                break
     return found
 
 

@@ -29,7 +29,8 @@ _SPANS = pa.list_(pa.struct([("start", pa.int32()), ("end", pa.int32())]))
 _WRAPPED_LINE_CHARS = 45  # a line of prose is broken by hand only beyond this; a shorter one ends on purpose
 
 _LIST_LINE = re.compile(r"[•◦▪‣·●○■▶➤✓✔]\s*|\(?\d{1,2}[.)]\s+|\(?[a-zA-Z][)]\s+|[–—]\s+")
-_INLINE_NUMBER = re.compile(r"\(?\d{1,2}[.)]\s+")
+_UNDERLINE = re.compile(r"[=\-_*]{3,}")
+_INLINE_NUMBER = re.compile(r"\(?\d{1,2}[.)]\s+|[-–—•*]\s+(?=[^\W\d])")
 _QUESTION = re.compile(rf"[?？؟՞፧⁇⁈⸮\u037e][{CLOSERS}\s]*$")
 
 
@@ -135,6 +136,11 @@ def _runs(text: str, block: Block) -> Iterator[tuple[list[tuple[int, int]], str]
     run: list[tuple[int, int]] = []
     kind = block.kind
     for line_start, end in block.lines:
+        if _UNDERLINE.fullmatch(text, line_start, end):
+            if run:
+                yield run, kind
+            run, kind = [], block.kind
+            continue
         start = line_start
         bullet = _LIST_LINE.match(text, start, end) if block.kind in ("paragraph", "list_item") else None
         if run and (bullet or _ends_line(text[run[-1][0] : run[-1][1]], text[start:end])):
