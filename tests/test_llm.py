@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Callable
 
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from claimscore.jobs import records
@@ -120,6 +120,7 @@ def test_rows_keep_the_order_of_the_prompts(llm):
     assert column(table, "text") == [f"{user}/0" for user in users]
 
 
+@settings(deadline=None)
 @given(st.lists(st.text("ab ", max_size=12).filter(str.strip), max_size=12), st.integers(1, 3))
 def test_every_prompt_has_its_rows(users, n):
     """Exactly n rows a prompt, in order, whatever finishes when."""
