@@ -76,6 +76,7 @@ def make_claims(log: pa.Table, models: Models, config: Config) -> tuple[pa.Table
     }
     sentences = segment.split_sentences(_column(log, "answer"), config.segment)
     sentences = citations.parse_citations(sentences, log, config.citations)
+    sentences = _with_status_refusals(sentences, log, config)
     return decompose.make_claims(
         sentences,
         _column(log, "request_id"),
@@ -85,6 +86,31 @@ def make_claims(log: pa.Table, models: Models, config: Config) -> tuple[pa.Table
         ),
         config=config.decompose,
     )
+
+
+def _with_status_refusals(sentences: pa.Table, log: pa.Table, config: Config) -> pa.Table:
+    """Sentences of answers whose status is a refusal are the refusal itself, unless they cite or give a value.
+
+    A refusal in free words (`Sorry, the handbook says nothing about this`) is nothing that evidence could entail;
+    a fee or a date beside it is a claim like any other.
+    """
+    by_status = pa.array(_refusal_statuses(log, config), pa.bool_()).take(
+        sentences.column("answer_index").combine_chunks()
+    )
+    cites = pc.greater(
+        pc.add(*(pc.list_value_length(sentences.column(name)) for name in ("cited_ids", "fabricated_marks"))),
+        0,
+    )
+    asserts = pc.or_(cites, rules.has_values(_column(sentences, "text")))
+    refuses = pc.or_(sentences.column("is_refusal"), pc.and_not(by_status, asserts))
+    return sentences.set_column(sentences.column_names.index("is_refusal"), "is_refusal", refuses)
+
+
+def _refusal_statuses(log: pa.Table, config: Config) -> list[bool]:
+    return [
+        (status or "").casefold() in config.segment.refusal_statuses
+        for status in log.column("status").to_pylist()
+    ]
 
 
 def make_scores(log: pa.Table, claims: pa.Table, models: Models, config: Config, tick: Tick) -> pa.Table:
@@ -173,10 +199,6 @@ def make_answers(
     for request_id in samples.column("request_id").to_pylist():
         n_samples[request_id] = n_samples.get(request_id, 0) + 1
     request_ids = log.column("request_id").to_pylist()
-    statuses = [
-        (status or "").casefold() in config.segment.refusal_statuses
-        for status in log.column("status").to_pylist()
-    ]
     chunk_texts = list_array(log.column("chunks"))
     suspected = pc.or_(
         rules.injection_suspected(answers),
@@ -185,7 +207,7 @@ def make_answers(
     signals = pa.table(
         {
             "refused": pa.array([k in refusing for k in range(log.num_rows)], pa.bool_()),
-            "is_refusal_status": pa.array(statuses, pa.bool_()),
+            "is_refusal_status": pa.array(_refusal_statuses(log, config), pa.bool_()),
             "n_hedges": rules.count_hedges(answers, config.policy.hedges),
             "n_low_probability_tokens": triage.low_probability_tokens(log, config.triage.low_logprob),
             "injection_suspected": suspected,

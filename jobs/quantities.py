@@ -216,6 +216,12 @@ def _unit(text: str, end: int) -> tuple[int, Unit, bool]:
     unit = units.UNITS.get(word) or (units.UNITS.get(word.lower()) if len(word) > 2 else None)
     if unit and not (gap == "-" and len(word) == 1):
         return stop, unit, True
+    if (
+        found["w2"] and word.islower() and word not in _NOT_NOUNS and len(found["w2"]) > 3
+    ):  # `two paid days`, `30 calendar days`
+        unit = units.UNITS.get(found["w2"].lower())
+        if unit:
+            return found.end(), unit, True
     if word[0] == "°":
         return stop, BARE, True
     if gap == "" and word[0].isalpha():
@@ -241,7 +247,7 @@ def _at_word(text: str, at: int, word: str) -> Mention | None:
         return Mention(at, found.end, (bare, *share), found.demanded)
     mention = _finish(text, at, found.end, (found.value,), 1.0)
     number = mention.readings[0]
-    vague = isinstance(number, Number) and number.unit in (BARE, NOUN) and number.raw <= 1
+    vague = isinstance(number, Number) and number.raw <= 1  # `one day later` is `a day later`
     return mention._replace(demanded=found.demanded and mention.demanded and not vague)
 
 

@@ -17,6 +17,11 @@ def missing(claim, premise, question=""):
 
 
 HELD = {
+    "adjective before the unit": (
+        "Two days a year are paid.",
+        "Two paid days a year may be spent elsewhere.",
+    ),
+    "a day is one day": ("The parcel leaves one day later.", "The parcel leaves a day later."),
     "product of two counts": ("There are 24 panes in all.", "The window has 6 columns of 4 panes each."),
     "percent change": ("Sales dropped by 25 percent.", "Sales went from 8.0 to 6.0 million last year."),
     "rounded after a word": ("Almost three million visitors came.", "Some 2.9 million visitors came."),
