@@ -216,9 +216,8 @@ def _unit(text: str, end: int) -> tuple[int, Unit, bool]:
     unit = units.UNITS.get(word) or (units.UNITS.get(word.lower()) if len(word) > 2 else None)
     if unit and not (gap == "-" and len(word) == 1):
         return stop, unit, True
-    if (
-        found["w2"] and word.islower() and word not in _NOT_NOUNS and len(found["w2"]) > 3
-    ):  # `two paid days`, `30 calendar days`
+    is_adjective = word.islower() and len(word) > 3 and word not in {*_NOT_NOUNS, "every", "each"}
+    if is_adjective and len(found["w2"] or "") > 3:  # `two paid days`, `30 calendar days`
         unit = units.UNITS.get(found["w2"].lower())
         if unit:
             return found.end(), unit, True

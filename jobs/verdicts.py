@@ -119,9 +119,10 @@ def _pairs(
 
 def _best_rows(pairs: pl.DataFrame) -> pl.DataFrame:
     """Per claim: the pair that supports, was vetoed, contradicts and comes nearest, each best first; and counts."""
-    # Cited before uncited, one window before several joined, then the judge's own order; `pair` makes it total.
+    # One window before several joined (a window that carries the claim alone says whose citation it is), cited
+    # before uncited, then the judge's own order; `pair` makes it total.
     order = [
-        ("supports", ["is_cited", "n_spans", "p_entailment"], [True, False, True]),
+        ("supports", ["n_spans", "is_cited", "p_entailment"], [False, True, True]),
         ("vetoed", ["is_cited", "p_entailment"], [True, True]),
         ("contradicts", ["p_contradiction"], [True]),
         ("judged", ["p_entailment"], [True]),
