@@ -61,13 +61,14 @@ def run(log: Path, shard_rows: int) -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as folder:
         config = load_config(write_config(Path(folder), log, shard_rows))
         store = Store(config.store.out, config.store)
-        walls = []
+        walls, reports = [], []
         for _ in range(2):
             began = time.perf_counter()
             plan = plan_day(config, store, Weights.of(config), "2026-01-01")
             report = run_day(config, store, plan, execute_here(config, store, models))
             walls.append(time.perf_counter() - began)
-            first = report if len(walls) == 1 else first
+            reports.append(report)
+    first = reports[0]
     return {
         "wall_s": walls[0],
         "fresh_s": walls[1],

@@ -54,6 +54,10 @@ STOP = _set_of(
     "well known too very own same used using use made make makes"
 )
 """Function words and filler: what two ways to say the same may differ in."""
+AUXILIARY = _set_of(
+    "is are was were be been am has have had do does did will would can could may might must should shall"
+)
+"""What a subject needs where its sentence gave it one, lest only fragments are left."""
 NEGATION = _set_of(
     "not no never none nobody nothing neither nor without cannot hardly barely scarcely isn't aren't wasn't weren't "
     "don't doesn't didn't won't wouldn't can't couldn't shouldn't mustn't hasn't haven't hadn't ain't"

@@ -16,7 +16,17 @@ import unicodedata
 from dataclasses import dataclass
 from functools import cached_property
 
-from claimscore.jobs.cues import CUES, ENGLISH, NEGATION, NOT_NEGATION, OTHER_LANGUAGE, SCALES, STOP, WORDED
+from claimscore.jobs.cues import (
+    AUXILIARY,
+    CUES,
+    ENGLISH,
+    NEGATION,
+    NOT_NEGATION,
+    OTHER_LANGUAGE,
+    SCALES,
+    STOP,
+    WORDED,
+)
 
 WORD = re.compile(r"[^\W_]+(?:['’.&-][^\W_]+)*")
 _NUMBER = re.compile(r"(\d+(?:[.,]\d+)*)(?:\s?(%)|[\s-]?([^\W\d_]+))?")
@@ -156,6 +166,8 @@ def coverage_fault(claims: list[Facts], sentence: Facts, *, is_truncated: bool =
     may_lose = MAY_LOSE_TRUNCATED if is_truncated else MAY_LOSE
     if len(lost) > int(may_lose * len(sentence.content)):
         return "lost_content"
+    if any(_lacks_verb(claim, sentence) for claim in claims):
+        return "lost_verb"
     return _stripped(claims, sentence)
 
 
@@ -182,6 +194,20 @@ def _has_new_subject(claim: Facts, source: Facts) -> bool:
     if not first[:1].isalpha() or first in _WEIGHTLESS:
         return False
     return _stem(first) not in source.content and not _is_known(first, source)
+
+
+def _lacks_verb(claim: Facts, sentence: Facts) -> bool:
+    """True for `They still in the box` out of `They have to be new and still in the box`.
+
+    The claim begins as the sentence does, the sentence goes on with an auxiliary, and the claim has none at all.
+    """
+    shared = 0
+    for ours, theirs in zip(claim.tokens, sentence.tokens, strict=False):
+        if ours.lower() != theirs.lower():
+            break
+        shared += 1
+    goes_on = sentence.tokens[shared].lower() if shared < len(sentence.tokens) else ""
+    return shared > 0 and goes_on in AUXILIARY and not AUXILIARY.intersection(t.lower() for t in claim.tokens)
 
 
 def _stem(word: str) -> str:

@@ -66,8 +66,7 @@ class StubLlm:
         for index, user in enumerate(users.to_pylist()):
             sentence = user.rpartition("Sentence: ")[2]
             text = self.replies.get(sentence, json.dumps({"claims": [sentence]}))
-            for sample in range(n):
-                rows.append((index, sample, text, "stop", len(user) // 4, len(text) // 4))
+            rows += [(index, sample, text, "stop", len(user) // 4, len(text) // 4) for sample in range(n)]
         columns = list(zip(*rows, strict=True)) or [()] * len(REPLIES.names)
         return pa.table([pa.array(c, f.type) for c, f in zip(columns, REPLIES, strict=True)], schema=REPLIES)
 

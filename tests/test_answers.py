@@ -77,19 +77,19 @@ def test_groundedness_is_supported_over_scored():
     """Unscored claims are in neither number."""
     row = add_up([a_verdict("supported"), a_verdict("contradicted", "intrinsic"), a_verdict("unscored")])
 
-    assert (0.5, 2, 1) == (row["groundedness"], row["n_scored"], row["n_unscored"])
+    assert (row["groundedness"], row["n_scored"], row["n_unscored"]) == (0.5, 2, 1)
 
 
 def test_nothing_scored_is_null_and_refused():
     """No scored claim: no groundedness, no hallucination flag, and never delivered."""
     row = add_up([a_verdict("unscored", reason="nan")])
 
-    assert (None, None, "refuse", "nothing_scored") == (
+    assert (
         row["groundedness"],
         row["hallucinated"],
         row["action"],
         row["action_reason"],
-    )
+    ) == (None, None, "refuse", "nothing_scored")
 
 
 @pytest.mark.parametrize(
@@ -118,12 +118,12 @@ def test_one_fabricated_citation_refuses_a_grounded_answer():
     """The hard rule comes before the average."""
     row = add_up([a_verdict("supported", "fabricated_citation", fabricated_marks=["[9]"])])
 
-    assert (1.0, True, "refuse", "fabricated_citation") == (
+    assert (
         row["groundedness"],
         row["hallucinated"],
         row["action"],
         row["action_reason"],
-    )
+    ) == (1.0, True, "refuse", "fabricated_citation")
 
 
 def test_a_topic_carries_its_own_bar():
@@ -134,7 +134,7 @@ def test_a_topic_carries_its_own_bar():
         add_up(verdicts, log={"topic": topic}, topic_bars={"fees": 1.0}) for topic in ("travel", "fees")
     )
 
-    assert ("revise", "refuse") == (general["action"], fees["action"])
+    assert (general["action"], fees["action"]) == ("revise", "refuse")
     assert fees["action_reason"] == "below_topic_bar"
 
 
@@ -142,11 +142,11 @@ def test_revise_marks_what_is_not_supported():
     """The grounded sentences stay, the rest is marked, in the answer's own words."""
     row = add_up([a_verdict("supported"), a_verdict("unsupported", "extrinsic", start=5, end=9)])
 
-    assert ("revise", "narrow", "One. [unverified: Two.]") == (
+    assert (
         row["action"],
         row["next_step"],
         row["revised_answer"],
-    )
+    ) == ("revise", "narrow", "One. [unverified: Two.]")
 
 
 @pytest.mark.parametrize(
@@ -174,7 +174,7 @@ def test_citation_precision_counts_scored_claims_that_cite():
         ]
     )
 
-    assert (0.5, 2) == (row["citation_precision"], row["n_cited_claims"])
+    assert (row["citation_precision"], row["n_cited_claims"]) == (0.5, 2)
 
 
 def test_retrieval_numbers():
@@ -183,7 +183,7 @@ def test_retrieval_numbers():
     bare = add_up([], log={"chunks": [{"id": "a", "text": "One.", "score": None}]})
 
     assert (pytest.approx(0.05), 0.5) == (row["retrieval_margin"], row["recall_at_k"])
-    assert (None, None) == (bare["retrieval_margin"], bare["recall_at_k"])
+    assert (bare["retrieval_margin"], bare["recall_at_k"]) == (None, None)
 
 
 def test_the_reference_is_compared_by_words():

@@ -40,6 +40,7 @@ sentence = _stub.sentence
         ([*FEE_CLAIMS, "Lounge access comes with unlimited visits."], "drift"),
         (FEE_CLAIMS[:1], "lost_number"),
         (["x" * 240], "too_long"),
+        (["The annual fee waived at a spend of Rs 3 lakh.", "The fee is Rs 2,999."], "lost_verb"),
     ],
 )
 def test_a_bad_claim_sends_the_whole_sentence_back(claims, expected):

@@ -109,9 +109,9 @@ def test_a_claim_is_never_cut():
     )
 
     assert {1} == set(found.column("claim_index").to_pylist())
-    assert [(0, "claim_too_long")] == list(
-        zip(*(unpaired.column(c).to_pylist() for c in ("claim_index", "error")), strict=True)
-    )
+    assert list(zip(*(unpaired.column(c).to_pylist() for c in ("claim_index", "error")), strict=True)) == [
+        (0, "claim_too_long")
+    ]
 
 
 @pytest.mark.parametrize("chunks", [[], [""], ["  \n "]])
@@ -119,7 +119,7 @@ def test_without_evidence_there_is_no_pair(chunks: list[str]):
     """No chunks, or only blank ones, give `no_context` and no premise."""
     found, unpaired = pair_up(a_log(chunks), some_claims(("r0", "Anything.", [])))
 
-    assert (0, ["no_context"]) == (found.num_rows, unpaired.column("error").to_pylist())
+    assert (found.num_rows, unpaired.column("error").to_pylist()) == (0, ["no_context"])
 
 
 def test_every_window_of_a_cited_chunk_is_judged_and_the_best_of_the_rest():
@@ -135,7 +135,7 @@ def test_every_window_of_a_cited_chunk_is_judged_and_the_best_of_the_rest():
     )
 
     chunks = [p[0]["chunk_index"] for p in found.column("premise").to_pylist()]
-    assert (30, 2) == (chunks.count(0), chunks.count(1))
+    assert (chunks.count(0), chunks.count(1)) == (30, 2)
     assert found.column("is_cited").to_pylist() == [chunk == 0 for chunk in chunks]
     assert max(found.column("overlap").to_pylist()) == 1.0
 
@@ -148,7 +148,7 @@ def test_equal_pairs_are_judged_once():
 
     scores, probs = pairs.judge_pairs(found, judge.probabilities)
 
-    assert (1, 2) == (judge.n_pairs, scores.num_rows)
+    assert (judge.n_pairs, scores.num_rows) == (1, 2)
     assert probs[0].tolist() == probs[1].tolist()
 
 
@@ -156,10 +156,10 @@ def test_nan_is_an_error_and_never_a_label():
     """Probabilities that are not finite become nulls with the error `nan`."""
     found, _ = pair_up(a_log(["A b."]), some_claims(("r0", "A b.", [])))
 
-    scores, _ = pairs.judge_pairs(found, lambda p, c: np.full((len(p), 3), np.nan, dtype=np.float32))
+    scores, _ = pairs.judge_pairs(found, lambda p, _: np.full((len(p), 3), np.nan, dtype=np.float32))
 
-    assert ["nan"] == scores.column("error").to_pylist()
-    assert [None] == scores.column("p_neutral").to_pylist()
+    assert scores.column("error").to_pylist() == ["nan"]
+    assert scores.column("p_neutral").to_pylist() == [None]
 
 
 def test_a_probability_outside_0_to_1_is_refused():
@@ -167,7 +167,7 @@ def test_a_probability_outside_0_to_1_is_refused():
     found, _ = pair_up(a_log(["A b."]), some_claims(("r0", "A b.", [])))
 
     with pytest.raises(ValueError, match=r"outside 0\.\.1"):
-        pairs.judge_pairs(found, lambda p, c: np.full((len(p), 3), 1.5, dtype=np.float32))
+        pairs.judge_pairs(found, lambda p, _: np.full((len(p), 3), 1.5, dtype=np.float32))
 
 
 def test_joined_windows_cover_a_claim_that_no_single_one_entails():
@@ -178,8 +178,8 @@ def test_joined_windows_cover_a_claim_that_no_single_one_entails():
 
     joined = evidence.joined_pairs(found, probs, EvidenceConfig())
 
-    assert [[0, 2]] == [
-        [s["chunk_index"] for s in premise] for premise in joined.column("premise").to_pylist()
+    assert [[s["chunk_index"] for s in premise] for premise in joined.column("premise").to_pylist()] == [
+        [0, 2]
     ]
 
 

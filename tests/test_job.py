@@ -108,7 +108,7 @@ def test_a_second_run_makes_nothing(job: Config):
 
     report = run(job, Models(untouchable, untouchable, untouchable, untouchable))
 
-    assert ({}, 0) == (report.made, report.n_made)
+    assert (report.made, report.n_made) == ({}, 0)
 
 
 def test_a_threshold_change_touches_no_model(job: Config):
@@ -119,7 +119,7 @@ def test_a_threshold_change_touches_no_model(job: Config):
 
     report = run(changed, Models(untouchable, untouchable, untouchable, untouchable))
 
-    assert {"verdicts": 2, "answers": 2, "metrics": 1} == report.made
+    assert report.made == {"verdicts": 2, "answers": 2, "metrics": 1}
 
 
 def test_a_judge_change_reuses_the_claims(job: Config, tmp_path: Path):
@@ -136,7 +136,7 @@ def test_a_judge_change_reuses_the_claims(job: Config, tmp_path: Path):
 
     report = run(other, Models(untouchable, untouchable, stub_models.StubJudge(), untouchable))
 
-    assert {"scores": 2, "sample_scores": 2, "verdicts": 2, "answers": 2, "metrics": 1} == report.made
+    assert report.made == {"scores": 2, "sample_scores": 2, "verdicts": 2, "answers": 2, "metrics": 1}
     assert report.series != first.series
     assert before.equals(table(job, "verdicts", first.series))
 
@@ -183,7 +183,7 @@ def test_lost_claims_make_what_follows_stale(job: Config):
 
     report = run(job)
 
-    assert {"claims": 1, "scores": 1, "sample_scores": 1, "verdicts": 1, "answers": 1} == report.made
+    assert report.made == {"claims": 1, "scores": 1, "sample_scores": 1, "verdicts": 1, "answers": 1}
     assert table(job, "answers", series).num_rows == 6
 
 

@@ -84,30 +84,30 @@ def test_one_entailing_premise_supports():
     """The threshold is met at equality, and the entailing chunk is the evidence."""
     row = judge([a_pair(0, 0.1), a_pair(1, 0.8)])
 
-    assert ("supported", "nli", "c1", "text") == (
+    assert (
         row["verdict"],
         row["decided_by"],
         row["evidence_chunk_id"],
         row["evidence_quote"],
-    )
+    ) == ("supported", "nli", "c1", "text")
 
 
 def test_a_cited_chunk_decides_before_a_surer_one():
     """Where cited and uncited chunks both entail, the cited one is the evidence and the citation is ok."""
     row = judge([a_pair(0, 0.99), a_pair(1, 0.85, cited=True)], a_claim(("c1",)))
 
-    assert ("nli_cited", "ok", "c1") == (row["decided_by"], row["citation_state"], row["evidence_chunk_id"])
+    assert (row["decided_by"], row["citation_state"], row["evidence_chunk_id"]) == ("nli_cited", "ok", "c1")
 
 
 def test_another_chunk_than_the_cited_one_is_a_miscitation():
     """The claim is supported, and its citation is named wrong."""
     row = judge([a_pair(0, 0.99), a_pair(1, 0.2, cited=True)], a_claim(("c1",)))
 
-    assert ("supported", "miscited", "miscitation") == (
+    assert (
         row["verdict"],
         row["citation_state"],
         row["hallucination_type"],
-    )
+    ) == ("supported", "miscited", "miscitation")
 
 
 def test_joined_windows_support_last():
@@ -117,7 +117,7 @@ def test_joined_windows_support_last():
         judge([a_pair(0, 0.85), a_pair(0, 0.95, also=1)]),
     )
 
-    assert ("nli_joined", "nli") == (alone["decided_by"], both["decided_by"])
+    assert (alone["decided_by"], both["decided_by"]) == ("nli_joined", "nli")
     assert alone["evidence_quote"] == "text […] text"
 
 
@@ -125,14 +125,14 @@ def test_a_value_missing_from_the_entailing_premise_is_vetoed():
     """The judge says entailed, the number is not there: not supported, whatever the model says."""
     row = judge([a_pair(0, 0.99)], missing=[["5"]])
 
-    assert ("unsupported", "number_veto", ["5"]) == (row["verdict"], row["decided_by"], row["missing_values"])
+    assert (row["verdict"], row["decided_by"], row["missing_values"]) == ("unsupported", "number_veto", ["5"])
 
 
 def test_a_veto_holds_for_its_premise_alone():
     """Another premise that entails and holds the number supports."""
     row = judge([a_pair(0, 0.99), a_pair(1, 0.9)], missing=[["5"], []])
 
-    assert ("supported", "c1") == (row["verdict"], row["evidence_chunk_id"])
+    assert (row["verdict"], row["evidence_chunk_id"]) == ("supported", "c1")
 
 
 def test_the_veto_can_be_switched_off():
@@ -144,8 +144,8 @@ def test_a_contradiction_needs_the_same_subject():
     """A contradicting premise with little of the claim's words does not contradict."""
     close, far = judge([a_pair(0, 0.0, 0.95)]), judge([a_pair(0, 0.0, 0.95, overlap=0.1)])
 
-    assert ("contradicted", "intrinsic") == (close["verdict"], close["hallucination_type"])
-    assert ("unsupported", "extrinsic") == (far["verdict"], far["hallucination_type"])
+    assert (close["verdict"], close["hallucination_type"]) == ("contradicted", "intrinsic")
+    assert (far["verdict"], far["hallucination_type"]) == ("unsupported", "extrinsic")
 
 
 @pytest.mark.parametrize(
@@ -169,7 +169,7 @@ def test_what_could_not_be_judged_is_unscored():
     nan = a_pair(1, None, error="nan")
     row = judge([a_pair(0, 0.1), nan])
 
-    assert ("unscored", "nan", "unjudged") == (row["verdict"], row["reason"], row["decided_by"])
+    assert (row["verdict"], row["reason"], row["decided_by"]) == ("unscored", "nan", "unjudged")
     assert judge([a_pair(0, 0.95), nan])["verdict"] == "supported"
 
 
@@ -177,7 +177,7 @@ def test_a_claim_without_pairs_carries_its_reason():
     """No premise at all: the reason of the score row is the reason of the verdict."""
     row = judge([a_pair(0, None, premise=[], error="claim_too_long")])
 
-    assert ("unscored", "claim_too_long", None) == (row["verdict"], row["reason"], row["citation_state"])
+    assert (row["verdict"], row["reason"], row["citation_state"]) == ("unscored", "claim_too_long", None)
 
 
 @pytest.mark.parametrize(
@@ -215,8 +215,8 @@ def test_samples_never_support():
     high = judge([a_pair(0, 0.1)], agreement=[agreed | {"consistency": 1.0}])
     low = judge([a_pair(0, 0.9)], agreement=[agreed | {"consistency": 0.33}])
 
-    assert ("unsupported", False) == (high["verdict"], high["low_consistency"])
-    assert ("supported", True) == (low["verdict"], low["low_consistency"])
+    assert (high["verdict"], high["low_consistency"]) == ("unsupported", False)
+    assert (low["verdict"], low["low_consistency"]) == ("supported", True)
 
 
 _probs = st.tuples(st.floats(0, 1), st.floats(0, 1)).filter(lambda p: p[0] + p[1] <= 1)
@@ -281,4 +281,4 @@ def test_no_claims_give_an_empty_table():
         config=VerdictsConfig(),
     )
 
-    assert (0, "verdict") == (table.num_rows, pl.from_arrow(table).columns[6])
+    assert (table.num_rows, pl.from_arrow(table).columns[6]) == (0, "verdict")
