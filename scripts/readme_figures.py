@@ -1,0 +1,133 @@
+"""Put the figures of benchmarks/results/ into the README, between its markers; no figure there is typed.
+
+`python scripts/readme_figures.py` rewrites the blocks `<!-- figures:NAME:begin -->` ... `<!-- figures:NAME:end -->` from
+the newest result of each name.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parent.parent
+RESULTS = ROOT / "benchmarks" / "results"
+
+
+def newest(name: str) -> dict[str, Any]:
+    """The newest result called `name`; file names begin with the date."""
+    found = sorted(RESULTS.glob(f"*_{name}.json"))
+    if not found:
+        sys.exit(f"readme_figures: {RESULTS}: no result named {name!r}; record it with scripts/record_run.py")
+    result: dict[str, Any] = json.loads(found[-1].read_text())
+    return result
+
+
+def demo() -> str:
+    """Recall and precision of the demo by type, and the sweep over thresholds."""
+    result = newest("demo")
+    gold = result["gold"]
+    everything = gold["parts"]["all"]
+    lines = [
+        "| planted hallucinations | found | of | recall | 95% interval |",
+        "|---|---|---|---|---|",
+        *(_row(kind, rate) for kind, rate in everything["by_type"].items()),
+        _row("**all**", everything["recall"]),
+        "",
+        (
+            f"Precision of the flags: {_rate(everything['precision'])}. On English answers alone: recall "
+            f"{_rate(gold['parts']['english']['recall'])}, precision {_rate(gold['parts']['english']['precision'])}."
+        ),
+        "",
+        f"At other thresholds than the demo's {result['thresholds']['entailment']}: "
+        + "; ".join(
+            f"{point['threshold']}: {point['recall']['value']:.2f} / {point['precision']['value']:.2f}"
+            for point in gold["sweep"]
+        )
+        + " (recall / precision). The threshold was chosen on these answers: expect a little less on yours.",
+        "",
+        (
+            f"{_total(result, 'n_rows')} rows of {len(result['days'])} days, {_total(result, 'n_claims')} claims, "
+            f"{_made(result, 'n_pairs')} pairs: {result['wall_s']:.0f} s on {result['machine']['cpus']} cores without a GPU."
+        ),
+    ]
+    return "\n".join(lines)
+
+
+def real() -> str:
+    """Two runs over real logs: both models on 200 answers, stubs on all."""
+    run, stub = newest("rag-logs-200"), newest("rag-logs-stub")
+    (day,) = run["days"]
+    claims = day["counts"]["claims"]
+    asked = max(1, claims["n_asked"])
+    verdicts = _shares(day["counts"]["verdicts"], "verdict_")
+    states = _shares(day["counts"]["answers"], "state_")
+    seconds = day["seconds"]
+    return "\n".join(
+        [
+            f"- {day['n_rows']} answers, both demo models, {run['machine']['cpus']} cores: {day['wall_s']:.0f} s; "
+            f"{day['n_claims']:,} claims, {day['n_made_of']['n_pairs']:,} pairs of {_mean_tokens(day)} tokens. Shard seconds: "
+            + ", ".join(f"{table} {s:.0f}" for table, s in seconds.items() if s >= 1)
+            + ".",
+            (
+                f"  States: {states}. Claims: {verdicts}. {claims['n_atomic'] / claims['n_sentences']:.1%} of the sentences "
+                f"skipped the LLM as atomic; {claims['n_fallback'] / asked:.1%} of those asked fell back to the sentence."
+            ),
+            (
+                f"- {stub['n_rows']:,} answers, stub models, one process: {stub['wall_s']:.0f} s, "
+                f"{1000 * stub['wall_s'] / stub['n_rows']:.1f} ms an answer, peak {stub['peak_mib']:.0f} MiB; "
+                f"a second run that finds all fresh: {stub['fresh_s']:.2f} s."
+            ),
+        ]
+    )
+
+
+BLOCKS: dict[str, Callable[[], str]] = {"demo": demo, "real": real}
+
+
+def fill(text: str) -> str:
+    """`text` with every block written anew."""
+    for name, make in BLOCKS.items():
+        begin, end = f"<!-- figures:{name}:begin -->", f"<!-- figures:{name}:end -->"
+        pattern = re.compile(re.escape(begin) + ".*?" + re.escape(end), re.DOTALL)
+        block = f"{begin}\n{make()}\n{end}"
+        text = pattern.sub(lambda _, block=block: block, text)
+    return text
+
+
+def _row(name: str, rate: dict[str, Any]) -> str:
+    return f"| {name} | {rate['hits']} | {rate['n']} | {rate['value']:.3f} | {rate['low']:.2f} to {rate['high']:.2f} |"
+
+
+def _rate(rate: dict[str, Any]) -> str:
+    return f"{rate['value']:.3f} ({rate['hits']} of {rate['n']})"
+
+
+def _total(result: dict[str, Any], key: str) -> str:
+    return f"{sum(day[key] for day in result['days']):,}"
+
+
+def _made(result: dict[str, Any], unit: str) -> str:
+    return f"{sum(day['n_made_of'][unit] for day in result['days']):,}"
+
+
+def _mean_tokens(day: dict[str, Any]) -> int:
+    return round(day["n_made_of"]["n_tokens"] / max(1, day["n_made_of"]["n_pairs"]))
+
+
+def _shares(counts: dict[str, int], prefix: str) -> str:
+    mine = {name.removeprefix(prefix): n for name, n in counts.items() if name.startswith(prefix)}
+    return ", ".join(f"{name} {n / sum(mine.values()):.1%}" for name, n in mine.items())
+
+
+def main() -> None:
+    """Rewrite README.md."""
+    path = ROOT / "README.md"
+    path.write_text(fill(path.read_text(encoding="utf-8")), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
