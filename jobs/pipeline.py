@@ -23,6 +23,7 @@ from claimscore.jobs import (
     pairs,
     rules,
     segment,
+    signals,
     triage,
     verdicts,
 )
@@ -94,7 +95,7 @@ def _with_status_refusals(sentences: pa.Table, log: pa.Table, config: Config) ->
     A refusal in free words (`Sorry, the handbook says nothing about this`) is nothing that evidence could entail;
     a fee or a date beside it is a claim like any other.
     """
-    by_status = pa.array(_refusal_statuses(log, config), pa.bool_()).take(
+    by_status = pa.array(signals.refusal_statuses(log, config), pa.bool_()).take(
         sentences.column("answer_index").combine_chunks()
     )
     cites = pc.greater(
@@ -104,13 +105,6 @@ def _with_status_refusals(sentences: pa.Table, log: pa.Table, config: Config) ->
     asserts = pc.or_(cites, rules.has_values(_column(sentences, "text")))
     refuses = pc.or_(sentences.column("is_refusal"), pc.and_not(by_status, asserts))
     return sentences.set_column(sentences.column_names.index("is_refusal"), "is_refusal", refuses)
-
-
-def _refusal_statuses(log: pa.Table, config: Config) -> list[bool]:
-    return [
-        (status or "").casefold() in config.segment.refusal_statuses
-        for status in log.column("status").to_pylist()
-    ]
 
 
 def make_scores(log: pa.Table, claims: pa.Table, models: Models, config: Config, tick: Tick) -> pa.Table:
@@ -176,8 +170,8 @@ def make_verdicts(
     return verdicts.decide(
         claims,
         scores,
-        pair_missing=_missing_of_entailing(log, claims, scores, thresholds.entailment),
-        novelty=_novelty(log, claims),
+        pair_missing=signals.missing_of_entailing(log, claims, scores, thresholds.entailment),
+        novelty=signals.novelty(log, claims),
         agreement=consistency.agreement(sample_scores, samples, entailment=thresholds.entailment),
         log=log,
         thresholds=thresholds,
@@ -189,33 +183,8 @@ def make_answers(
     log: pa.Table, verdict_table: pa.Table, risky: pa.Table, samples: pa.Table, config: Config
 ) -> pa.Table:
     """records.ANSWERS of `log`: no model."""
-    answers = _column(log, "answer")
-    sentences = segment.split_sentences(answers, config.segment)
-    refusing = set(sentences.filter(sentences.column("is_refusal")).column("answer_index").to_pylist())
-    reasons = dict(
-        zip(risky.column("request_id").to_pylist(), risky.column("reasons").to_pylist(), strict=True)
-    )
-    n_samples: dict[str, int] = {}
-    for request_id in samples.column("request_id").to_pylist():
-        n_samples[request_id] = n_samples.get(request_id, 0) + 1
-    request_ids = log.column("request_id").to_pylist()
-    chunk_texts = list_array(log.column("chunks"))
-    suspected = pc.or_(
-        rules.injection_suspected(answers),
-        _any_in_list(chunk_texts, rules.injection_suspected(chunk_texts.flatten().field("text"))),
-    )
-    signals = pa.table(
-        {
-            "refused": pa.array([k in refusing for k in range(log.num_rows)], pa.bool_()),
-            "is_refusal_status": pa.array(_refusal_statuses(log, config), pa.bool_()),
-            "n_hedges": rules.count_hedges(answers, config.policy.hedges),
-            "n_low_probability_tokens": triage.low_probability_tokens(log, config.triage.low_logprob),
-            "injection_suspected": suspected,
-            "high_risk_reasons": pa.array([reasons.get(r, []) for r in request_ids], pa.list_(pa.string())),
-            "n_samples": pa.array([n_samples.get(r, 0) for r in request_ids], pa.int32()),
-        }
-    )
-    return answer_rules.summarise(log, verdict_table, signals, config.policy)
+    beside = signals.of_answers(log, risky, samples, config)
+    return answer_rules.summarise(log, verdict_table, beside, config.policy)
 
 
 def entailment(checker: Judge, premises: pa.Array, claims: pa.Array, max_pair_tokens: int) -> pairs.Floats:
@@ -230,54 +199,6 @@ def entailment(checker: Judge, premises: pa.Array, claims: pa.Array, max_pair_to
     return out
 
 
-def _missing_of_entailing(log: pa.Table, claims: pa.Table, scores: pa.Table, threshold: float) -> pa.Array:
-    """Beside `scores`: values of the claim that the premise lacks; null for pairs that entail nothing anyway."""
-    entails = np.flatnonzero(np.asarray(verdicts.entailing(scores, threshold)))
-    out: list[list[str] | None] = [None] * scores.num_rows
-    chosen = scores.take(pa.array(entails))
-    texts, questions = _texts_and_questions(log, claims, chosen)
-    missing = rules.missing_values(texts, evidence.premise_texts(chosen, log), questions)
-    for row, values in zip(entails.tolist(), missing.to_pylist(), strict=True):
-        out[row] = values
-    return pa.array(out, pa.list_(pa.string()))
-
-
-def _texts_and_questions(log: pa.Table, claims: pa.Table, scores: pa.Table) -> tuple[pa.Array, pa.Array]:
-    """Claim text and question of each row of `scores`."""
-    ids, indices, texts = (claims.column(name).to_pylist() for name in ("request_id", "claim_index", "text"))
-    text_of = dict(zip(zip(ids, indices, strict=True), texts, strict=True))
-    question_of = dict(
-        zip(log.column("request_id").to_pylist(), log.column("question").to_pylist(), strict=True)
-    )
-    keys = list(
-        zip(scores.column("request_id").to_pylist(), scores.column("claim_index").to_pylist(), strict=True)
-    )
-    return (
-        pa.array([text_of[key] for key in keys], pa.string()),
-        pa.array([question_of[request_id] or "" for request_id, _ in keys], pa.string()),
-    )
-
-
-def _novelty(log: pa.Table, claims: pa.Table) -> pa.Table:
-    """Beside `claims`: what stands in no chunk of the answer, conflation, and whether quotations are found."""
-    ids = log.column("request_id").to_pylist()
-    rows = dict(zip(ids, range(len(ids)), strict=True))
-    of_claim = [rows[request_id] for request_id in claims.column("request_id").to_pylist()]
-    chunk_texts = [[chunk["text"] for chunk in chunks] for chunks in log.column("chunks").to_pylist()]
-    texts = _column(claims, "text")
-    everything = pa.array(["\n".join(chunk_texts[row]) for row in of_claim], pa.string())
-    questions = pa.array([log.column("question")[row].as_py() or "" for row in of_claim], pa.string())
-    per_claim = pa.array([chunk_texts[row] for row in of_claim], pa.list_(pa.string()))
-    return pa.table(
-        {
-            "missing_values": rules.missing_values(texts, everything, questions),
-            "missing_names": rules.missing_names(texts, everything),
-            "conflated": rules.bound_elsewhere(texts, per_claim),
-            "quotes_found": citations.quotes_found(list_array(claims.column("quotes")), per_claim),
-        }
-    )
-
-
 def _sampling(settings: SamplesConfig) -> dict[str, Any]:
     return {
         "schema": None,
@@ -287,12 +208,6 @@ def _sampling(settings: SamplesConfig) -> dict[str, Any]:
         "seed": settings.seed,
         "deadline_s": settings.deadline_s,
     }
-
-
-def _any_in_list(lists: pa.ListArray, flags: pa.Array) -> pa.Array:
-    offsets = np.concatenate([[0], np.cumsum(np.asarray(pc.list_value_length(lists), dtype=np.int64))])
-    counts = np.concatenate([[0], np.cumsum(np.asarray(flags.fill_null(False)))])
-    return pa.array(counts[offsets[1:]] > counts[offsets[:-1]], pa.bool_())
 
 
 def _column(table: pa.Table, name: str) -> pa.Array:

@@ -81,8 +81,9 @@ MAY_IMPORT = {
     # What joins the stages: one page, the files around it, a day, a cluster.
     "pipeline": (
         *("answers", "citations", "consistency", "decompose", "evidence", "pairs", "rules", "segment"),
-        *("triage", "verdicts", "windows"),
+        *("signals", "triage", "verdicts", "windows"),
     ),
+    "signals": ("citations", "evidence", "rules", "segment", "triage", "verdicts", "windows"),
     "plan": ("checkpoint", "layout", "store"),
     "shard_run": ("consistency", "pipeline", "plan", "read", "store"),
     "nightly": ("layout", "metrics", "pipeline", "plan", "read", "shard_run", "shards", "store"),
