@@ -13,6 +13,7 @@ import difflib
 import hashlib
 import json
 import math
+import os
 import tomllib
 import types
 import typing
@@ -647,7 +648,7 @@ def _relative(base: Path, value: str, *, must_exist: bool = False) -> str:
         return value
     path = base.parent / Path(value).expanduser()
     looks_local = value.startswith((".", "/", "~"))
-    return str(path) if not must_exist or looks_local or path.exists() else value
+    return os.path.normpath(path) if not must_exist or looks_local or path.exists() else value
 
 
 def _nearest(name: str, known: Iterable[str]) -> str:

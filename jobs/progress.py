@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 from typing import Any, Self
 
+from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.markup import escape
 from rich.progress import (
@@ -72,7 +73,7 @@ class RunProgress:
 
 def table(title: str, columns: list[str], rows: list[list[Any]], *, console: Console | None = None) -> None:
     """Print an aligned table to stdout; numbers right-aligned; text from logs is escaped and stripped of controls."""
-    out = Table(title=title, title_justify="left", header_style="bold")
+    out = Table(title=title, title_justify="left", header_style="bold", box=SIMPLE_HEAD)
     for k, name in enumerate(columns):
         numeric = all(isinstance(row[k], int | float) for row in rows) if rows else False
         out.add_column(name, justify="right" if numeric else "left", overflow="fold")

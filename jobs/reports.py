@@ -65,25 +65,19 @@ def print_run(report: dict[str, Any]) -> None:
 
 
 def _print_metrics(rates: list[dict[str, Any]], console: Console) -> None:
+    shown = [row for row in rates if row["metric"] in _SHOWN_METRICS and row["denominator"]]
+    shown.sort(key=lambda row: (_SHOWN_METRICS.index(row["metric"]), row["prompt_version"] or ""))
     rows = [
         [
-            row["prompt_version"] or "all",
             row["metric"],
+            row["prompt_version"] or "all",
             row["value"],
-            row["low"],
-            row["high"],
-            f"{row['denominator']:.0f} {row['per']}",
+            f"{row['low']:.3f} to {row['high']:.3f}",
+            f"{row['denominator']:,.0f} {row['per']}",
         ]
-        for row in rates
-        if row["metric"] in _SHOWN_METRICS and row["denominator"]
+        for row in shown
     ]
-    rows.sort(key=lambda row: (_SHOWN_METRICS.index(row[1]), row[0] != "all", row[0]))
-    table(
-        "Rates with 95% intervals",
-        ["prompt_version", "metric", "value", "low", "high", "of"],
-        rows,
-        console=console,
-    )
+    table("Rates", ["metric", "prompt", "value", "95% interval", "of"], rows, console=console)
 
 
 def print_plan(document: dict[str, Any]) -> None:
@@ -160,7 +154,7 @@ def print_answer(document: dict[str, Any]) -> None:
         highlight=False,
     )
     for verdict in document["verdicts"]:
-        label = Text(f"  {verdict['verdict']:<12}", style=_STYLE[Verdict(verdict["verdict"])])
+        label = Text(f"  {verdict['verdict']:<13}", style=_STYLE[Verdict(verdict["verdict"])])
         console.print(label + Text(printable(verdict["claim"]), style="default"))
         console.print(Text(f"    {_explanation(verdict)}", style="dim"))
         if verdict["evidence_quote"]:

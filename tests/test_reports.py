@@ -1,0 +1,120 @@
+"""Terminal views: one answer, a plan, two series; hostile text stays text."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import sys
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from claimscore.jobs.cli import main
+from claimscore.jobs.config import Config
+from claimscore.jobs.nightly import execute_here, plan_day, run_day
+from claimscore.jobs.pipeline import Models
+from claimscore.jobs.plan import Weights
+from claimscore.jobs.progress import printable, shown
+from claimscore.jobs.store import Store
+
+
+def _load(name: str):
+    spec = importlib.util.spec_from_file_location(name, Path(__file__).with_name(f"{name}.py"))
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+stub_models, jobs_fixture = _load("stub_models"), _load("jobs_fixture")
+ESCAPE = "\x1b[31mred\x1b[0m\x07 [bold]loud[/bold]"
+
+
+def run(config: Config) -> str:
+    """Run the fixture's day on stubs, make its series the current one, and name it."""
+    store = Store(config.store.out, config.store)
+    judge = stub_models.StubJudge()
+    plan = plan_day(config, store, Weights.of(config), jobs_fixture.DATE)
+    report = run_day(
+        config, store, plan, execute_here(config, store, Models(stub_models.StubLlm(), judge, judge))
+    )
+    store.set_current(report.series)
+    return report.series
+
+
+@pytest.fixture
+def out(tmp_path: Path) -> str:
+    """An output root with one day, whose first answer carries terminal escapes and markup."""
+    rows = jobs_fixture.log_rows()
+    rows[0]["answer"] = f"The refund window is 60 days [1]. {ESCAPE} is a claim of its own."
+    jobs_fixture.write_log(tmp_path, rows)
+    run(jobs_fixture.make_config(tmp_path))
+    return str(tmp_path / "out")
+
+
+def test_show_explains_every_claim(out: str):
+    """Verdict, rule, citation state and evidence of each claim stand in the output."""
+    text = " ".join(CliRunner().invoke(main, ["show", "r2", "--out", out]).output.split())
+
+    assert "supported Guests pay 20 euro" in text
+    assert "nli_cited; citation ok" in text
+    assert "unsupported The hotel has a pool" in text
+    assert "citation fabricated" in text
+    assert "refuse (fabricated_citation)" in text
+
+
+def test_hostile_text_reaches_no_terminal(out: str):
+    """Escapes are stripped and markup is shown as it is written."""
+    result = CliRunner().invoke(main, ["show", "r0", "--out", out])
+
+    assert "\x1b[31m" not in result.output
+    assert "\x07" not in result.output
+    assert "[bold]loud[/bold]" in " ".join(result.output.split())
+
+
+def test_show_as_json_is_one_document(out: str):
+    """--json prints the answer and its verdicts and nothing else."""
+    document = json.loads(CliRunner().invoke(main, ["show", "r1", "--out", out, "--json"]).stdout)
+
+    assert [verdict["verdict"] for verdict in document["verdicts"]] == ["unsupported"]
+
+
+def test_an_unknown_answer_is_named(out: str):
+    """The id, the series, and where it may be."""
+    result = CliRunner().invoke(main, ["show", "nobody", "--out", out])
+
+    assert result.exit_code == 1
+    assert "no answer 'nobody' in series stub-" in result.stderr
+    assert "quarantine" in result.stderr
+
+
+def test_compare_counts_flips(tmp_path: Path, out: str):
+    """Two series of one day: the claims whose verdict differs are counted and listed."""
+    first = run(jobs_fixture.make_config(tmp_path))
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "config.json").write_text("{}")
+    (tmp_path / "other" / "model.safetensors").write_bytes(b"other")
+    card = tmp_path / "other.toml"
+    card.write_text('name = "strict"\nmodel = "./other"\nentailment = 0.99\n')
+    second = run(jobs_fixture.make_config(tmp_path, judge=str(card)))
+
+    result = CliRunner().invoke(main, ["compare", first, second, "--out", out, "--json"])
+
+    document = json.loads(result.stdout)
+    assert document["n_common"] == 6
+    assert document["flips"]
+    assert document["agreement"] == pytest.approx(1 - len(document["flips"]) / 6)
+
+
+@pytest.mark.parametrize(
+    ("value", "text"), [(None, "-"), (0.5, "0.500"), (12345, "12,345"), ("[b]x", "\\[b]x")]
+)
+def test_cells(value: object, text: str):
+    """None, numbers and text each have one form in a table."""
+    assert text == shown(value)
+
+
+def test_printable_keeps_words_and_drops_controls():
+    """Line breaks become blanks, controls vanish, letters of any script stay."""
+    assert printable("a\nb\x00c\x1b[0mñ漢\u202e") == "a bc[0mñ漢"
