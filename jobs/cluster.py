@@ -3,24 +3,31 @@
 A shard is a task that runs `shard_run.run_shard` with actor handles for models. Actors load their model at the first
 call, so a run that finds a table fresh never loads what made it. The vLLM actor is async: requests of several shards
 meet in one continuous batch. At most `shards_in_flight` shards are under way; one that fails `retries` times more is
-reported, the others finish. Nothing here changes a result.
+reported, the others finish. Nothing here changes a result. Longer than other files: no other may import ray.
 """
 
 from __future__ import annotations
 
+import contextlib
+import logging
 import os
+import secrets
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any, Self
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Self
 
-import pyarrow as pa
 import pyarrow.fs as pafs
+
+# Both are read when ray is imported: no usage reports, and no copy of the working folder where `uv run` started us.
+os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+os.environ.setdefault("RAY_ENABLE_UV_RUN_RUNTIME_ENV", "0")
 import ray
 
+from claimscore.jobs.actors import JudgeActor, JudgeProxy, LlmActor, LlmProxy, Progress, die_with_parent
 from claimscore.jobs.config import Config, JudgeCard
-from claimscore.jobs.errors import ClaimscoreError, ModelError
+from claimscore.jobs.errors import ClaimscoreError, ConfigError, ModelError
 from claimscore.jobs.nightly import Outcome
-from claimscore.jobs.pairs import Floats
 from claimscore.jobs.pipeline import Models
 from claimscore.jobs.plan import ShardTask
 from claimscore.jobs.shard_run import ShardReport, run_shard
@@ -30,7 +37,37 @@ Show = Callable[[dict[str, int]], None]
 """Called about twice a second with the counts so far: shards, claims, pairs, answers."""
 
 POLL_S = 0.5
+CLOSE_S = 20.0
 _LLM_CALLS = 1_000  # shards whose requests one engine holds at once; the engine queues them itself
+_OBJECT_STORE_BYTES = 512 * 1024**2
+"""Ray would take 30% of the memory. A shard's token ids are tens of MB; what does not fit goes to disk."""
+_LLM_ROLES = frozenset({"decomposer", "generator"})
+
+
+class _Try(NamedTuple):
+    """One try of one shard, and the actors it was given."""
+
+    task: ShardTask
+    n_before: int
+    handles: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class _Failure:
+    """Why a shard was not done: its line, and whether another try may go better."""
+
+    line: str
+    retried: bool = False
+    role: str = ""
+    """The model that failed, where one did."""
+
+
+class _ActorError(ModelError):
+    """A model's actor died, or its model raised: not an error of the data, as far as one can tell."""
+
+    def __init__(self, role: str, found: str) -> None:
+        super().__init__(found)
+        self.role = role
 
 
 class RayExecutor:
@@ -44,46 +81,93 @@ class RayExecutor:
     def __init__(self, config: Config, *, show: Show = lambda _: None) -> None:
         self._config = config
         self._show = show
-        self._actors: dict[str, list[Any]] = {}
+        self._actors = _Actors(config)
 
     def __enter__(self) -> Self:
-        address = self._config.cluster.address
-        # No working_dir: workers use the installed package, and a folder named kernels must not be on their path.
-        if address:
-            ray.init(address=address, log_to_driver=False)
-        else:
-            ray.init(num_cpus=os.cpu_count(), include_dashboard=False, log_to_driver=False)
-        self._progress = _remote(_Progress, num_cpus=0).remote()
+        start_ray(self._config.cluster.address)
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._actors.clear()
+        self._actors.close()
         ray.shutdown()
 
     def __call__(self, tasks: Sequence[ShardTask], fs: pafs.FileSystem) -> Iterator[Outcome]:
-        """Execute the tasks; yields each with its report or its error as they end, in no order."""
+        """Execute the tasks; yields each with its report or its error as they end, in no order.
+
+        A shard's last try is made with no other shard under way, so that one whose data kill a model takes no
+        innocent shard with it. When the models fail again and again and nothing is done in between, the shards
+        left are not tried: each try would load them once more.
+        """
+        retries, in_flight = self._config.cluster.retries, self._config.cluster.shards_in_flight
+        progress = _remote(Progress, num_cpus=0).remote()
+        run = _remote(_run_shard, max_retries=0, num_cpus=_cpus_of_a_shard(in_flight))
         waiting = deque((task, 0) for task in tasks)
-        running: dict[Any, tuple[ShardTask, int]] = {}
-        run = _remote(_run_shard, max_retries=0)
+        running: dict[Any, _Try] = {}
+        counts: dict[str, int] = {}
         n_done = 0
         while waiting or running:
-            while waiting and len(running) < self._config.cluster.shards_in_flight:
-                task, tries = waiting.popleft()
-                handles = self._handles(task, n_done + len(running))
-                ref = run.remote(task, self._config, handles, fs, self._progress)
-                running[ref] = (task, tries)
+            while waiting and _may_start(waiting[0][1], running, retries, in_flight):
+                task, n_before = waiting.popleft()
+                handles: Mapping[str, Any] = self._actors.of(task, n_done + len(running))
+                running[run.remote(task, self._config, handles, fs, progress)] = _Try(task, n_before, handles)
             ended, _ = ray.wait(list(running), num_returns=1, timeout=POLL_S)
             for ref in ended:
-                task, tries = running.pop(ref)
+                task, n_before, handles = running.pop(ref)
                 outcome = _outcome(ref)
-                if isinstance(outcome, _Retry) and tries < self._config.cluster.retries:
-                    waiting.append((task, tries + 1))
+                self._actors.heed(outcome, handles)
+                if isinstance(outcome, _Failure) and outcome.retried and n_before < retries:
+                    waiting.append((task, n_before + 1))
                     continue
                 n_done += 1
-                yield task, _where(task, outcome) if isinstance(outcome, str) else outcome
-            self._show(ray.get(self._progress.read.remote()) | {"shards": n_done})
+                yield task, _told(task, outcome)
+            if self._actors.given_up:
+                for task, _ in waiting:
+                    yield task, _told(task, _Failure(f"not done: {self._actors.given_up}"))
+                n_done += len(waiting)
+                waiting.clear()
+            counts = _counts(progress) or counts
+            self._show(counts | {"shards": n_done})
 
-    def _handles(self, task: ShardTask, turn: int) -> dict[str, Any]:
+
+def start_ray(address: str) -> None:
+    """Start Ray on this machine, or join the cluster at `address`; in silence, but for Ray's warnings.
+
+    A Ray that is started here is closed to others by a token of its own, is ended by the kernel with this process,
+    and takes as many CPUs as the container or machine has.
+
+    Raises:
+        ConfigError: Ray cannot be started, or the cluster cannot be joined.
+    """
+    logging.getLogger("ray._private.authentication").setLevel(logging.ERROR)
+    options: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.WARNING}
+    if not address:
+        # "local", or a RAY_ADDRESS or a cluster found on this machine would be joined instead.
+        options |= {"include_dashboard": False, "object_store_memory": _OBJECT_STORE_BYTES}
+        if not any(name in os.environ for name in ("RAY_AUTH_MODE", "RAY_AUTH_TOKEN", "RAY_AUTH_TOKEN_PATH")):
+            os.environ["RAY_AUTH_TOKEN"] = secrets.token_hex(32)  # or Ray writes one to the home folder
+    try:
+        # Ray puts the working folder first on the path of its workers: a kernels/ or torch.py there would
+        # shadow packages. The config holds no relative path.
+        with contextlib.chdir("/"):
+            ray.init(address=address or "local", **options)
+    except (OSError, RuntimeError, ValueError, ray.exceptions.RayError) as err:
+        done = f"joined: {_short(err)}, expected a running cluster of this Ray and Python version"
+        if not address:
+            done = f"started here: {_short(err)}, expected room in memory and in /tmp"
+        raise ConfigError(f"[cluster] address = {address!r}: Ray cannot be {done}") from err
+
+
+class _Actors:
+    """The model actors of a run; made when a shard needs them, replaced when they failed."""
+
+    def __init__(self, config: Config) -> None:
+        self._config = config
+        self._actors: dict[str, list[Any]] = {}
+        self._n_failed = 0
+        self.given_up = ""
+        """Why no more shard should be tried; empty as long as there is hope."""
+
+    def of(self, task: ShardTask, turn: int) -> dict[str, Any]:
         """Actor handles of the models that the task's stale tables may call."""
         stale = task.stale(Store(self._config.store.out, self._config.store))
         roles = []
@@ -93,37 +177,51 @@ class RayExecutor:
             roles.append("judge")
         if "sample_scores" in stale and self._config.samples.model and self._config.samples.enabled:
             roles.append("generator")
-        return {role: self._actor(role, turn) for role in roles}
+        return {role: self._one(role, turn) for role in roles}
 
-    def _actor(self, role: str, turn: int) -> Any:
+    def heed(self, outcome: ShardReport | _Failure, handles: Mapping[str, Any]) -> None:
+        """Let go of an actor that failed; calls of other shards that it still answers are not cut off."""
+        if not isinstance(outcome, _Failure):
+            self._n_failed = 0
+            return
+        failed = handles.get(outcome.role)
+        for actors in self._actors.values():
+            for k, actor in enumerate(actors):
+                if failed is not None and actor is failed:
+                    actors[k] = None
+                    self._n_failed += 1
+        if self._n_failed > 3 * (1 + self._config.cluster.retries):
+            self.given_up = f"models failed {self._n_failed} times in a row, the last: {outcome.line}"
+
+    def close(self) -> None:
+        """Stop the engines, which have processes of their own, and let go of all actors."""
+        actors = [actor for actors in self._actors.values() for actor in actors if actor is not None]
+        closing = [actor.close.remote() for actor in actors if hasattr(actor, "close")]
+        if closing:
+            ray.wait(closing, num_returns=len(closing), timeout=CLOSE_S)
+        self._actors.clear()
+
+    def _one(self, role: str, turn: int) -> Any:
         """One of the actors of a role, in turn; roles with the same model and settings share them."""
         config, cluster = self._config, self._config.cluster
-        if role in {"decomposer", "generator"}:
+        if role in _LLM_ROLES:
             section: Any = config.decompose if role == "decomposer" else config.samples
             arguments = (section.model, section.max_model_tokens, section.dtype, section.gpu_memory_fraction)
-            kind, n, gpus = "llm", cluster.n_llms, cluster.llm_gpus
+            kind: Any = LlmActor
+            n, gpus = cluster.n_llms, cluster.llm_gpus
         else:
-            card = config.checker_card if role == "checker" else config.card
-            budget = (
-                config.decompose.checker_budget_tokens if role == "checker" else config.judge.budget_tokens
-            )
-            dtype = "auto" if role == "checker" else config.judge.dtype
-            arguments = (card, budget, dtype, config.judge.device)
-            kind, n, gpus = "judge", cluster.n_judges, cluster.judge_gpus
-        key = repr((kind, role if gpus else "", arguments))
-        if key not in self._actors:
-            options = {
-                "num_cpus": 0,
-                "num_gpus": gpus,
-                "max_restarts": cluster.retries,
-                "max_task_retries": cluster.retries,
-            }
-            if kind == "llm":
-                actor = _remote(_LlmActor, max_concurrency=_LLM_CALLS, **options)
-            else:
-                actor = _remote(_JudgeActor, **options)
-            self._actors[key] = [actor.remote(*arguments) for _ in range(n)]
-        return self._actors[key][turn % n]
+            budget, dtype = config.judge.budget_tokens, config.judge.dtype
+            if role == "checker":
+                budget, dtype = config.decompose.checker_budget_tokens, "auto"
+            arguments = (_card(config, role), budget, dtype, config.judge.device)
+            kind = JudgeActor
+            n, gpus = cluster.n_judges, cluster.judge_gpus
+        actors = self._actors.setdefault(repr((kind, role if gpus else "", arguments)), [None] * n)
+        if actors[turn % n] is None:
+            calls = {"max_concurrency": _LLM_CALLS} if kind is LlmActor else {}
+            actor = _remote(kind, num_cpus=0, num_gpus=gpus, **calls)
+            actors[turn % n] = actor.remote(_threads(n), *arguments)
+        return actors[turn % n]
 
 
 def _remote(what: Any, **options: Any) -> Any:
@@ -131,150 +229,112 @@ def _remote(what: Any, **options: Any) -> Any:
     return ray.remote(**options)(what)
 
 
-class _Retry(str):
-    """An error of the machine, not of the data: worth another try."""
+def _cores() -> int:
+    """CPUs of the largest node; Ray minds the limits of a container, and what a cluster's operator set."""
+    return int(max([node["Resources"].get("CPU", 1) for node in ray.nodes() if node["Alive"]], default=1))
 
-    __slots__ = ()
+
+def _cpus_of_a_shard(in_flight: int) -> float:
+    """CPUs that a shard's task reserves: a share, so that as many as should be are under way at once.
+
+    They wait for models most of the time; with a whole CPU each, two CPUs would hold two shards, and the requests
+    of four would never meet in one batch of the LLM.
+    """
+    share = float(ray.cluster_resources().get("CPU", 1)) / in_flight
+    return max(0.001, int(min(1.0, share) * 1000) / 1000)
 
 
-def _outcome(ref: Any) -> ShardReport | str:
+def _threads(n_actors: int) -> int:
+    """Threads of a model on a CPU; OMP_NUM_THREADS of who starts the run holds."""
+    asked = os.environ.get("OMP_NUM_THREADS", "")
+    return int(asked) if asked.isdecimal() and int(asked) else max(1, _cores() // n_actors)
+
+
+def _may_start(n_before: int, running: Mapping[Any, _Try], retries: int, in_flight: int) -> bool:
+    """Whether a shard that was tried `n_before` times may start beside those under way; a last try is made alone."""
+    if any(0 < retries == other.n_before for other in running.values()):
+        return False
+    return not running if 0 < retries == n_before else len(running) < in_flight
+
+
+def _counts(progress: Any) -> dict[str, int]:
+    """The counts so far; none where they cannot be had, which is no reason to end a run."""
     try:
-        report: ShardReport | str = ray.get(ref)
+        counts: dict[str, int] = ray.get(progress.read.remote(), timeout=POLL_S)
+    except ray.exceptions.RayError:
+        return {}
+    return counts
+
+
+def _outcome(ref: Any) -> ShardReport | _Failure:
+    try:
+        outcome: ShardReport | _Failure = ray.get(ref)
+    except ray.exceptions.RayTaskError as err:  # a mistake of ours, or the machine's; a try costs little
+        return _Failure(f"{_raised(err)}; report this", retried=True)
     except ray.exceptions.RayError as err:
-        return _Retry(" ".join(str(err).split())[:500])
-    return report
+        return _Failure(f"its worker ended: {_short(err)}", retried=True)
+    return outcome
 
 
-def _where(task: ShardTask, error: str) -> str:
+def _told(task: ShardTask, outcome: ShardReport | _Failure) -> ShardReport | str:
+    """The report, or the line of what failed with the file and row groups in front."""
+    if not isinstance(outcome, _Failure):
+        return outcome
     groups = task.shard.row_groups
-    return (
-        error
-        if task.shard.file in error
-        else f"{task.shard.file}: row groups {groups[0]}-{groups[-1]}: {error}"
-    )
+    where = f"{task.shard.file}: row groups {groups[0]}-{groups[-1]}: "
+    return outcome.line if task.shard.file in outcome.line else where + outcome.line
 
 
 def _run_shard(
     task: ShardTask, config: Config, handles: dict[str, Any], fs: pafs.FileSystem, progress: Any
-) -> ShardReport | str:
+) -> ShardReport | _Failure:
     """Run one shard in a worker; a named error comes back as its line, so that its class needs no pickling."""
-    proxies: dict[str, Any] = {
-        role: _LlmProxy(handle)
-        if role in {"decomposer", "generator"}
-        else _JudgeProxy(handle, _card(config, role))
-        for role, handle in handles.items()
-    }
+    die_with_parent()
+    proxies: dict[str, Any] = {}
+    for role, handle in handles.items():
+        if role in _LLM_ROLES:
+            proxies[role] = LlmProxy(_asking(role, handle.complete))
+        else:
+            proxies[role] = JudgeProxy(_asking(role, handle.probabilities), _card(config, role).model)
     store = Store(config.store.out, config.store)
     try:
         return run_shard(task, config, store, Models(**proxies), fs, progress.add.remote)
-    except ModelError as err:
-        return _Retry(err)
+    except _ActorError as err:
+        return _Failure(str(err), retried=True, role=err.role)
     except ClaimscoreError as err:
-        return str(err)
+        return _Failure(str(err))
 
 
 def _card(config: Config, role: str) -> JudgeCard:
     return config.checker_card if role == "checker" else config.card
 
 
-class _JudgeProxy:
-    """The judge protocol over an actor: texts are tokenised here, on a worker's CPU; only ids travel."""
+def _asking(role: str, method: Any) -> Callable[..., Any]:
+    """A plain function that asks an actor; whatever goes wrong there is `_ActorError`, in the words of who raised."""
 
-    def __init__(self, handle: Any, card: JudgeCard) -> None:
-        self._handle, self._card = handle, card
+    def ask(*arguments: Any, **options: Any) -> Any:
+        try:
+            return ray.get(method.remote(*arguments, **options))
+        except ray.exceptions.RayTaskError as err:
+            cause = err.cause
+            line = str(cause) if isinstance(cause, ClaimscoreError) else f"{role}: {_raised(err)}"
+            raise _ActorError(role, line) from err
+        except ray.exceptions.RayError as err:
+            raise _ActorError(
+                role, f"{role}: its process ended: {_short(err)}, expected an answer; look at memory first"
+            ) from err
 
-    def encode(self, texts: pa.Array) -> pa.Table:
-        """See pipeline.Judge."""
-        return _tokenizer(self._card.model).encode(texts)
-
-    def probabilities(self, premise_ids: pa.ListArray, claim_ids: pa.ListArray) -> Floats:
-        """See pipeline.Judge."""
-        probs_P3: Floats = _get(self._handle.probabilities.remote(premise_ids, claim_ids))
-        return probs_P3
-
-
-class _LlmProxy:
-    """The generator protocol over an actor."""
-
-    def __init__(self, handle: Any) -> None:
-        self._handle = handle
-
-    def complete(self, system: str, users: pa.Array, **options: Any) -> pa.Table:
-        """See pipeline.Generator."""
-        return _get(self._handle.complete.remote(system, users, **options))
+    return ask
 
 
-def _get(ref: Any) -> Any:
-    """The actor's answer; its named errors are raised as themselves."""
-    try:
-        return ray.get(ref)
-    except ray.exceptions.RayTaskError as err:
-        cause = err.cause
-        raise cause if isinstance(cause, ClaimscoreError) else ModelError(f"model actor: {cause!r}") from err
+def _raised(err: Any) -> str:
+    """What a process raised: the type, the text, and the last line of code."""
+    places = [line.strip() for line in str(err).splitlines() if line.lstrip().startswith('File "')]
+    cause = err.cause
+    return f"{type(cause).__name__}: {_short(cause)}" + (f" ({places[-1]})" if places else "")
 
 
-_tokenizers: dict[str, Any] = {}
-
-
-def _tokenizer(model: str) -> Any:
-    """The tokenizer of a model, once a worker process."""
-    if model not in _tokenizers:
-        from claimscore.jobs.judge import load_tokenizer  # noqa: PLC0415
-
-        _tokenizers[model] = load_tokenizer(model)
-    return _tokenizers[model]
-
-
-class _Progress:
-    """Counts of what was made, added by workers and read by the driver."""
-
-    def __init__(self) -> None:
-        self.counts: dict[str, int] = {}
-
-    def add(self, table: str, n: int) -> None:
-        self.counts[table] = self.counts.get(table, 0) + n
-
-    def read(self) -> dict[str, int]:
-        return self.counts
-
-
-class _JudgeActor:
-    """An NLI cross-encoder that stays on its device from the first call on."""
-
-    def __init__(self, card: JudgeCard, budget_tokens: int, dtype: str, device: str) -> None:
-        self._arguments = (card, budget_tokens, dtype, device)
-        self._judge: Any = None
-
-    def probabilities(self, premise_ids: pa.ListArray, claim_ids: pa.ListArray) -> Floats:
-        if self._judge is None:
-            _use_all_cores()
-            from claimscore.jobs.judge import Judge  # noqa: PLC0415
-
-            card, budget_tokens, dtype, device = self._arguments
-            self._judge = Judge(card, budget_tokens=budget_tokens, dtype=dtype, device=device)
-        probs_P3: Floats = self._judge.probabilities(premise_ids, claim_ids)
-        return probs_P3
-
-
-class _LlmActor:
-    """A vLLM engine; async, so that the requests of several shards share its batches."""
-
-    def __init__(self, model: str, max_model_tokens: int, dtype: str, gpu_memory_fraction: float) -> None:
-        self._arguments = (model, max_model_tokens, dtype, gpu_memory_fraction)
-        self._llm: Any = None
-
-    async def complete(self, system: str, users: pa.Array, **options: Any) -> pa.Table:
-        if self._llm is None:
-            _use_all_cores()
-            from claimscore.jobs.llm import Llm  # noqa: PLC0415
-
-            model, max_model_tokens, dtype, fraction = self._arguments
-            self._llm = Llm(
-                model, max_model_tokens=max_model_tokens, dtype=dtype, gpu_memory_fraction=fraction
-            )
-        return await self._llm.acomplete(system, users, **options)
-
-
-def _use_all_cores() -> None:
-    # Ray sets OMP_NUM_THREADS to 1 for actors that reserve no CPU: the models would run on one core.
-    os.environ["OMP_NUM_THREADS"] = str(os.cpu_count())
+def _short(err: BaseException) -> str:
+    """The text of an error in one line of bounded length."""
+    text = " ".join(str(err).split())
+    return text if len(text) <= 300 else f"{text[:300]}…"

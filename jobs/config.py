@@ -621,7 +621,7 @@ def _typed(where: str, hint: Any, value: Any) -> Any:
 
 def _resolve(config: Config) -> Config:
     """Paths relative to the file, the preset's columns under the file's own, and the two judge cards."""
-    base = Path(config.path)
+    base = Path(config.path).absolute()  # workers have working folders of their own
     read = config.read
     columns = dict(read.columns)
     if read.preset:

@@ -1,7 +1,8 @@
 """Days one after another under one lock, and the record of the run: what `run` and `backfill` do.
 
 Ray is started only when something is stale, so a run with nothing to do ends in the time that reading footers and
-manifests takes. Every run leaves `state/run.json`, with its exit code, because schedulers lose codes above 1.
+manifests takes. Every run leaves `state/run.json`, with its exit code (null: it was killed), because schedulers lose
+codes above 1.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import dataclasses
 import importlib.metadata
 import time
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,7 @@ from typing import Any
 import pyarrow.fs as pafs
 
 from claimscore.jobs.config import Config, as_toml_like
-from claimscore.jobs.errors import InputError
+from claimscore.jobs.errors import ClaimscoreError, InputError
 from claimscore.jobs.nightly import DayPlan, DayReport, Execute, Outcome, plan_day, run_day
 from claimscore.jobs.plan import ShardTask, Weights
 from claimscore.jobs.progress import RunProgress
@@ -46,16 +47,21 @@ def run_days(
     began = time.monotonic()
     run_id = f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}-{uuid.uuid4().hex[:8]}"
     store = Store(config.store.out, config.store, run_id=run_id)
-    weights = Weights.of(config)
     done: list[dict[str, Any]] = []
-    with store.lock(run_id) as warning, contextlib.ExitStack() as stack:
+    with (
+        store.lock(run_id) as warning,
+        _recorded(config, store, run_id) as record,
+        contextlib.ExitStack() as stack,
+    ):
+        weights = Weights.of(config)
         execute = _LazyExecutor(config, stack, quiet=quiet)
         for day in days:
             report = _run_one(config, store, weights, day, execute, only=len(days) == 1, backfill=backfill)
             if warning and not done:
                 report["warnings"].insert(0, warning)
             done.append(report)
-            store.write_run(run_id, _record(config, weights, run_id, done, time.monotonic() - began))
+            record |= {"weights": dataclasses.asdict(weights), "days": done}
+            _write(store, record, began, _exit_code(done) if len(done) == len(days) else None)
             yield report
         series = [report["series"] for report in done if report["series"]]
         if series and not backfill:
@@ -117,24 +123,43 @@ def _metrics(store: Store, report: DayReport) -> list[dict[str, Any]]:
     return [row for row in rows if row["grouping"] in {"all", "prompt_version"}]
 
 
-def _record(
-    config: Config, weights: Weights, run_id: str, days: list[dict[str, Any]], wall_s: float
-) -> dict[str, Any]:
+@contextlib.contextmanager
+def _recorded(config: Config, store: Store, run_id: str) -> Iterator[dict[str, Any]]:
+    """The record of a run, on disk from its start on: a killed run must not leave the exit code of the one before.
+
+    Its `exit_code` is null until the last day is done; a named failure puts 1 and its line there.
+    """
+    began = time.monotonic()
     versions = {}
     for name in _VERSIONED:
         with contextlib.suppress(importlib.metadata.PackageNotFoundError):
             versions[name] = importlib.metadata.version(name)
-    return {
+    record = {
         "run_id": run_id,
-        "ended_at": datetime.now(UTC).isoformat(timespec="seconds"),
-        "wall_s": round(wall_s, 3),
-        "exit_code": max(day["exit_code"] for day in days),
         "config_path": str(Path(config.path).resolve()),
         "config": as_toml_like(config),
-        "weights": dataclasses.asdict(weights),
         "versions": versions,
-        "days": days,
+        "days": [],
     }
+    _write(store, record, began, None)
+    try:
+        yield record
+    except ClaimscoreError as err:
+        _write(store, record | {"error": str(err)}, began, 1)
+        raise
+
+
+def _exit_code(done: list[dict[str, Any]]) -> int:
+    return max(report["exit_code"] for report in done)
+
+
+def _write(store: Store, record: Mapping[str, Any], began: float, exit_code: int | None) -> None:
+    ended = {
+        "exit_code": exit_code,
+        "ended_at": datetime.now(UTC).isoformat(timespec="seconds"),
+        "wall_s": round(time.monotonic() - began, 3),
+    }
+    store.write_run(str(record["run_id"]), {**record, **ended})
 
 
 class _LazyExecutor:

@@ -88,7 +88,8 @@ MAY_IMPORT = {
     "shard_run": ("consistency", "pipeline", "plan", "read", "store"),
     "nightly": ("layout", "metrics", "pipeline", "plan", "read", "shard_run", "shards", "store"),
     "estimate": ("nightly", "plan", "read", "segment", "store", "windows"),
-    "cluster": ("judge", "llm", "nightly", "pairs", "pipeline", "plan", "shard_run", "store"),
+    "cluster": ("actors", "nightly", "pipeline", "plan", "shard_run", "store"),
+    "actors": ("judge", "llm", "pairs"),
     # The command line.
     "progress": (),
     "reports": ("compare", "metrics", "progress", "store"),

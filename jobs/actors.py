@@ -1,0 +1,163 @@
+"""What runs inside the processes of a cluster: the models, each in its own, and the counts of a run.
+
+Plain classes: `cluster.py` makes actors of them. A model is loaded at the first call, so an actor that is never asked
+costs a process and no weights; one that failed is replaced as a whole, since a GPU or an engine that failed once is
+not to be trusted. Knows no shard and no table.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import functools
+import os
+import signal
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import pyarrow as pa
+
+from claimscore.jobs.config import JudgeCard
+from claimscore.jobs.pairs import Floats
+
+_PR_SET_PDEATHSIG = 1
+
+
+class Progress:
+    """Counts of what was made, added by workers and read by the driver."""
+
+    def __init__(self) -> None:
+        self._counts: dict[str, int] = {}
+
+    def add(self, table: str, n: int) -> None:
+        """`n` more of `table`."""
+        self._counts[table] = self._counts.get(table, 0) + n
+
+    def read(self) -> dict[str, int]:
+        """All counts so far."""
+        return self._counts
+
+
+class JudgeActor:
+    """An NLI cross-encoder that stays on its device from the first call on.
+
+    Args:
+        threads: of one forward pass on a CPU.
+        card, budget_tokens, dtype, device: see judge.Judge.
+    """
+
+    def __init__(self, threads: int, card: JudgeCard, budget_tokens: int, dtype: str, device: str) -> None:
+        die_with_parent()
+        self._threads, self._arguments = threads, (card, budget_tokens, dtype, device)
+        self._judge: Any = None
+
+    def probabilities(self, premise_ids: pa.ListArray, claim_ids: pa.ListArray) -> Floats:
+        """See judge.Judge.probabilities."""
+        if self._judge is None:
+            use_threads(self._threads)
+            from claimscore.jobs.judge import Judge  # noqa: PLC0415 - torch, and only once there is work
+
+            card, budget_tokens, dtype, device = self._arguments
+            self._judge = Judge(card, budget_tokens=budget_tokens, dtype=dtype, device=device)
+        probs_P3: Floats = self._judge.probabilities(premise_ids, claim_ids)
+        return probs_P3
+
+
+class LlmActor:
+    """A vLLM engine; async, so that the requests of several shards share its batches.
+
+    Args:
+        threads: of the engine on a CPU.
+        model, max_model_tokens, dtype, gpu_memory_fraction: see llm.Llm.
+    """
+
+    def __init__(
+        self, threads: int, model: str, max_model_tokens: int, dtype: str, gpu_memory_fraction: float
+    ) -> None:
+        die_with_parent()
+        self._threads, self._model = threads, model
+        self._options: dict[str, Any] = {
+            "max_model_tokens": max_model_tokens,
+            "dtype": dtype,
+            "gpu_memory_fraction": gpu_memory_fraction,
+        }
+        self._llm: Any = None
+
+    async def complete(self, system: str, users: pa.Array, **options: Any) -> pa.Table:
+        """See llm.Llm.acomplete."""
+        if self._llm is None:  # nothing is awaited until it is set: no second call loads a second engine
+            use_threads(self._threads)
+            from claimscore.jobs.llm import Llm  # noqa: PLC0415 - only once there is work
+
+            self._llm = Llm(self._model, **self._options)
+        return await self._llm.acomplete(system, users, **options)
+
+    async def close(self) -> None:
+        """Stop the engine, which has processes of its own."""
+        if self._llm is not None:
+            self._llm.close()
+            self._llm = None
+
+
+def use_threads(n: int) -> None:
+    """Let torch run on `n` threads: Ray gives a process that reserves no CPU one thread."""
+    os.environ["OMP_NUM_THREADS"] = str(n)
+    if torch := sys.modules.get("torch"):  # loaded already: the variable comes too late
+        torch.set_num_threads(n)
+
+
+def die_with_parent() -> None:
+    """Have the kernel end this worker with the Ray node that started it.
+
+    A worker notices the end of its node by itself only after up to 2 seconds (measured under load), in which it
+    may still write tables beside the run that came after. Linux only; elsewhere nothing happens.
+    """
+    with contextlib.suppress(AttributeError, OSError):
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() == 1:  # it ended before the line above
+        os._exit(1)
+
+
+class JudgeProxy:
+    """The judge protocol over an actor: texts are tokenised here, on a worker's CPU; only ids travel.
+
+    Args:
+        probabilities: asks the actor.
+        model: whose tokenizer.
+    """
+
+    def __init__(self, probabilities: Callable[..., Any], model: str) -> None:
+        self._probabilities, self._model = probabilities, model
+
+    def encode(self, texts: pa.Array) -> pa.Table:
+        """See pipeline.Judge."""
+        return _tokenizer(self._model).encode(texts)
+
+    def probabilities(self, premise_ids: pa.ListArray, claim_ids: pa.ListArray) -> Floats:
+        """See pipeline.Judge."""
+        probs_P3: Floats = self._probabilities(premise_ids, claim_ids)
+        return probs_P3
+
+
+class LlmProxy:
+    """The generator protocol over an actor.
+
+    Args:
+        complete: asks the actor.
+    """
+
+    def __init__(self, complete: Callable[..., Any]) -> None:
+        self._complete = complete
+
+    def complete(self, system: str, users: pa.Array, **options: Any) -> pa.Table:
+        """See pipeline.Generator."""
+        return self._complete(system, users, **options)
+
+
+@functools.cache
+def _tokenizer(model: str) -> Any:
+    """The tokenizer of a model, once a worker process."""
+    from claimscore.jobs.judge import load_tokenizer  # noqa: PLC0415
+
+    return load_tokenizer(model)

@@ -1,0 +1,246 @@
+"""Shards on Ray with models that die, fail and wait: what is tried again, what is reported, and what workers see."""
+
+from __future__ import annotations
+
+import asyncio
+import importlib.util
+import os
+import re
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+import ray
+import torch
+
+from claimscore.jobs import actors, cluster, records
+from claimscore.jobs.cluster import RayExecutor
+from claimscore.jobs.errors import InputError, ModelError
+from claimscore.jobs.nightly import plan_day, run_day
+from claimscore.jobs.plan import Weights
+from claimscore.jobs.store import Store
+
+
+def _load(name: str):
+    spec = importlib.util.spec_from_file_location(name, Path(__file__).with_name(f"{name}.py"))
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+ray_fixture = _load("ray_fixture")
+jobs_fixture, tiny = ray_fixture.jobs_fixture, ray_fixture.tiny
+DATE = jobs_fixture.DATE
+POISON = "%"
+ray.cloudpickle.register_pickle_by_value(sys.modules[__name__])
+
+
+class StubJudge:
+    """Entails everything; leaves a line a start in `starts`, and then does what the file `fault` says."""
+
+    poison = -1
+
+    def __init__(self, threads, card, budget_tokens, dtype, device):
+        self.folder, self.threads = Path(card.model), threads
+        with (self.folder / "starts").open("a") as lines:
+            lines.write(f"{os.getpid()} {threads}\n")
+
+    def probabilities(self, premise_ids, claim_ids):
+        fault = (self.folder / "fault").read_text()
+        n_starts = len((self.folder / "starts").read_text().splitlines())
+        is_poisoned = fault == "poison" and self.poison in claim_ids.flatten().to_pylist()
+        if (fault == "dies once" and n_starts == 1) or is_poisoned:
+            os._exit(9)
+        if fault == "raises":
+            raise ModelError("judge 'stub': no such weights")
+        if fault == "raises once" and n_starts == 1:
+            raise RuntimeError("CUDA error: device-side assert")
+        return np.full((0 if fault == "shape" else len(claim_ids), 3), [0.9, 0.05, 0.05], np.float32)
+
+
+class StubLlm:
+    """Answers nothing until requests of four shards are there."""
+
+    def __init__(self, threads, *arguments):
+        self.n, self.together = 0, asyncio.Event()
+
+    async def complete(self, system, users, **options):
+        self.n += 1
+        if self.n == 4:
+            self.together.set()
+        await asyncio.wait_for(self.together.wait(), 30)
+        return records.REPLIES.empty_table()
+
+    async def close(self):
+        pass
+
+
+@pytest.fixture(scope="module", autouse=True)
+def workers_path(tmp_path_factory):
+    """Ray, started from a folder that holds a `kernels/` and a broken torch.py; what a worker's path is there."""
+    folder = tmp_path_factory.mktemp("start")
+    (folder / "kernels").mkdir()
+    (folder / "torch.py").write_text("raise ImportError('the wrong torch')")
+    config = jobs_fixture.make_config(folder)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        with RayExecutor(config):
+            path = ray.get(ray.remote(lambda: list(sys.path)).remote())
+            yield folder, path
+
+
+@pytest.fixture
+def job(tmp_path, monkeypatch):
+    """A function that runs a day of four shards with the stub judge under a fault; the deployment's folder."""
+    ray_fixture.write_deployment(tmp_path, n_shards=4)
+    tiny.write_tokenizer(tmp_path / "model")
+    tokenizer = actors._tokenizer(str(tmp_path / "model"))
+    StubJudge.poison = tokenizer.encode(records.pa.array([POISON]))["ids"].to_pylist()[0][-1]
+    monkeypatch.setattr(cluster, "JudgeActor", StubJudge)
+
+    def run(fault="", *overrides):
+        (tmp_path / "model" / "fault").write_text(fault)
+        config = jobs_fixture.make_config(tmp_path, *overrides)
+        store = Store(config.store.out, config.store)
+        plan = plan_day(config, store, Weights.of(config), DATE)
+        executor = RayExecutor(config)
+        try:
+            return run_day(config, store, plan, executor)
+        finally:
+            executor._actors.close()
+
+    run.folder = tmp_path
+    return run
+
+
+def starts(job):
+    """(pid, threads) of each judge process that was started."""
+    path = job.folder / "model" / "starts"
+    return [tuple(map(int, line.split())) for line in path.read_text().splitlines()] if path.exists() else []
+
+
+def n_answers(report):
+    return sum(n for name, n in report.counts["answers"].items() if name.startswith("state_"))
+
+
+def is_gone(pid):
+    """Whether a process has ended within 20 seconds."""
+    deadline = time.monotonic() + 20
+    while time.monotonic() < deadline:
+        try:
+            os.kill(pid, 0)
+        except ProcessLookupError:
+            return True
+        time.sleep(0.05)
+    return False
+
+
+@pytest.mark.parametrize("fault", ["dies once", "raises once"])
+def test_a_model_that_fails_once_costs_no_shard(job, fault):
+    """A dead process and a broken device are replaced by a fresh one, which has the device to itself."""
+    report = job(fault)
+
+    assert (report.failures, n_answers(report), len(starts(job))) == ([], 12, 2)
+    assert is_gone(starts(job)[0][0])
+
+
+def test_a_shard_that_kills_every_model_takes_no_other_with_it(job):
+    """With its tries used up the one shard is reported, file and cause in its line; its neighbours are done."""
+    rows = jobs_fixture.log_rows(12)
+    rows[4]["answer"] = f"Guests pay 20{POISON} more [2]."
+    jobs_fixture.write_log(job.folder, rows)
+
+    report = job("poison", "cluster.shards_in_flight=4")
+
+    assert n_answers(report) == 9
+    (line,) = report.failures
+    assert line.startswith(
+        f"{job.folder}/logs/{DATE}/part-0.parquet: row groups 1-1: judge: its process ended: "
+    )
+
+
+def test_a_model_that_cannot_run_is_given_up(job):
+    """Weights that are refused are not loaded again for every try of every shard."""
+    jobs_fixture.write_log(job.folder, jobs_fixture.log_rows(60))
+
+    with pytest.raises(InputError, match="judge 'stub': no such weights"):
+        job("raises", "cluster.retries=0", "cluster.shards_in_flight=1")
+
+    assert len(starts(job)) == 4
+
+
+def test_a_mistake_in_a_stage_is_told_with_its_place(job):
+    """The line of a shard that raised holds the error and where it was raised, not the head of a traceback."""
+    with pytest.raises(InputError) as caught:
+        job("shape", "cluster.retries=0")
+
+    assert re.search(r"row groups (\d)-\1: ValueError: .*/jobs/pairs.py\", line \d+", str(caught.value))
+
+
+def test_requests_of_all_shards_in_flight_meet(job, monkeypatch):
+    """Four shards wait for the LLM at once, however few CPUs there are: their prompts share its batches."""
+    monkeypatch.setattr(cluster, "LlmActor", StubLlm)
+    rows = jobs_fixture.log_rows(12)
+    for row in rows:
+        row["answer"] = "The refund window is 60 days, and premium members pay no fee at all [1]."
+    jobs_fixture.write_log(job.folder, rows)
+
+    report = job("", "cluster.shards_in_flight=4", "cluster.retries=0")
+
+    assert (report.failures, n_answers(report)) == ([], 12)
+
+
+@pytest.mark.parametrize(
+    ("override", "n_started"), [("verdicts.entailment=0.95", 1), ("evidence.max_windows=7", 2)]
+)
+def test_only_what_is_stale_starts_a_model(job, override, n_started):
+    """A threshold starts no model's process; a setting of the evidence starts the judge's, and never the LLM's."""
+    job()
+
+    job("", override)
+
+    assert len(starts(job)) == n_started
+
+
+def test_a_judge_on_the_cpu_has_all_cores(job, monkeypatch):
+    """Ray would give a process that reserves no CPU one thread."""
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+    job()
+
+    assert [threads for _, threads in starts(job)] == [int(ray.cluster_resources()["CPU"])]
+
+
+def test_a_worker_ends_with_its_node():
+    """What a killed run leaves running would write beside the run after it."""
+    child = (
+        "import os, time\nfrom claimscore.jobs.actors import die_with_parent\ndie_with_parent()\n"
+        "print(os.getpid(), flush=True)\ntime.sleep(120)"
+    )
+    parent = f"import subprocess, sys\nsubprocess.run([sys.executable, '-c', {child!r}])"
+    with subprocess.Popen([sys.executable, "-c", parent], stdout=subprocess.PIPE, text=True) as node:
+        pid = int(node.stdout.readline())
+        node.kill()
+
+    assert is_gone(pid)
+
+
+def test_threads_hold_for_a_torch_that_is_loaded_already(monkeypatch):
+    """The environment variable alone comes too late for a library that has read it."""
+    before = torch.get_num_threads()
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
+    try:
+        actors.use_threads(before + 1)
+        assert torch.get_num_threads() == before + 1
+    finally:
+        torch.set_num_threads(before)
+
+
+def test_the_working_folder_is_not_on_a_workers_path(workers_path):
+    """Its kernels/ or torch.py would shadow packages that a model imports."""
+    folder, path = workers_path
+
+    assert not {str(folder), ""} & set(path)
