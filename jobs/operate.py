@@ -150,7 +150,7 @@ def _recorded(config: Config, store: Store, run_id: str) -> Iterator[dict[str, A
 
 
 def _exit_code(done: list[dict[str, Any]]) -> int:
-    return max(report["exit_code"] for report in done)
+    return max(int(report["exit_code"]) for report in done)
 
 
 def _write(store: Store, record: Mapping[str, Any], began: float, exit_code: int | None) -> None:

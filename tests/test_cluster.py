@@ -228,6 +228,20 @@ def test_a_worker_ends_with_its_node():
     assert is_gone(pid)
 
 
+def test_children_end_with_a_killed_parent():
+    """An engine that outlives its actor would keep the memory that the next one needs."""
+    parent = (
+        "import subprocess, sys\nfrom claimscore.jobs.actors import take_children_along\ntake_children_along()\n"
+        "child = subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(120)'])\n"
+        "print(child.pid, flush=True)\nchild.wait()"
+    )
+    with subprocess.Popen([sys.executable, "-c", parent], stdout=subprocess.PIPE, text=True) as actor:
+        pid = int(actor.stdout.readline())
+        actor.kill()
+
+    assert is_gone(pid)
+
+
 def test_threads_hold_for_a_torch_that_is_loaded_already(monkeypatch):
     """The environment variable alone comes too late for a library that has read it."""
     before = torch.get_num_threads()
