@@ -194,6 +194,15 @@ def test_requests_of_all_shards_in_flight_meet(job, monkeypatch):
     assert (report.failures, n_answers(report)) == ([], 12)
 
 
+@pytest.mark.parametrize("in_flight", [1, 3, 64])
+def test_all_shards_in_flight_fit_on_the_cpus(in_flight):
+    """A shard that waits for a CPU keeps its prompts from the batch that the others share."""
+    share = cluster._cpus_of_a_shard(in_flight)
+
+    assert 0 < share <= 1
+    assert in_flight * share <= ray.cluster_resources()["CPU"]
+
+
 @pytest.mark.parametrize(
     ("override", "n_started"), [("verdicts.entailment=0.95", 1), ("evidence.max_windows=7", 2)]
 )

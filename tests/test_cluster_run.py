@@ -9,6 +9,7 @@ import os
 import re
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -113,6 +114,17 @@ def test_a_failed_run_leaves_its_exit_code(base, run):
     record = json.loads((base / "out" / "state" / "run.json").read_text())
     assert (lost.returncode, record["exit_code"]) == (1, 1)
     assert record["error"] in lost.stderr
+
+
+def test_a_cluster_that_is_not_there_is_named_at_once(base, run):
+    """A wrong address is one line and code 1, not minutes of Ray's tries."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        address = f"127.0.0.1:{server.getsockname()[1]}"
+    lost = run("run", "--date", DATE, "--set", f'store.out="{base}/lost"', "--address", address, "--quiet")
+
+    assert lost.returncode == 1
+    assert lost.stderr.startswith(f"Error: [cluster] address = '{address}': Ray cannot be joined: ")
+    assert len(lost.stderr.splitlines()) == 1
 
 
 def test_another_judge_is_compared_with_the_first(base, run):
