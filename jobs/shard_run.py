@@ -187,20 +187,30 @@ def _new_samples(
     known = pa.concat_tables([own, stored]).column("content_key")
     lacking = pc.invert(pc.is_in(keys, value_set=pc.unique(known)))
     if config.samples.enabled and config.samples.model and pc.any(lacking).as_py():
-        drawn = pipeline.draw_samples(chosen.filter(lacking), keys.filter(lacking), models, config)
+        first = {
+            key: k for k, key in reversed(list(enumerate(keys.to_pylist())))
+        }  # equal content is drawn for once
+        rows = pa.array([k for k in sorted(first.values()) if lacking[k].as_py()], pa.int64())
+        drawn = pipeline.draw_samples(chosen.take(rows), keys.take(rows), models, config)
         new = pa.concat_tables([new, drawn])
     return new
 
 
 def _reused(stored: pa.Table, answers: pa.Table, keys: pa.Array) -> pa.Table:
     """Stored samples of equal content, under the request ids of `answers`; SAMPLES."""
-    by_key: dict[str, list[int]] = {}
-    for row, key in enumerate(stored.column("content_key").to_pylist()):
-        by_key.setdefault(key, []).append(row)
+    # Two requests of equal content may both have drawn: one set is taken, the same one whoever asks.
+    by_key: dict[str, dict[int, int]] = {}
+    order = stored.column("request_id").to_pylist()
+    keyed = list(
+        zip(stored.column("content_key").to_pylist(), stored.column("sample_index").to_pylist(), strict=True)
+    )
+    for row in sorted(range(stored.num_rows), key=order.__getitem__):
+        key, index = keyed[row]
+        by_key.setdefault(key, {}).setdefault(index, row)
     pairs = [
         (row, request_id)
         for request_id, key in zip(answers.column("request_id").to_pylist(), keys.to_pylist(), strict=True)
-        for row in by_key.get(key, ())
+        for _, row in sorted(by_key.get(key, {}).items())
     ]
     taken = stored.take(pa.array([row for row, _ in pairs], pa.int64()))
     request_ids = pa.array([request_id for _, request_id in pairs], pa.string())

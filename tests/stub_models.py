@@ -58,10 +58,12 @@ class StubLlm:
     def __init__(self, replies: dict[str, str] | None = None) -> None:
         self.replies = replies or {}
         self.n_calls = 0
+        self.n_prompts = 0
 
     def complete(self, system: str, users: pa.Array, *, n: int = 1, **options: Any) -> pa.Table:
         """One row a prompt and sample, all finished."""
         self.n_calls += 1
+        self.n_prompts += len(users)
         rows = []
         for index, user in enumerate(users.to_pylist()):
             sentence = user.rpartition("Sentence: ")[2]

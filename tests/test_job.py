@@ -187,6 +187,19 @@ def test_lost_claims_make_what_follows_stale(job: Config):
     assert table(job, "answers", series).num_rows == 6
 
 
+def test_equal_questions_share_their_samples(job: Config, tmp_path: Path):
+    """Two requests of equal content are drawn for once, and each is compared with k samples, not 2k."""
+    rows = [{**row, "samples": None} for row in jobs_fixture.log_rows(2)]
+    jobs_fixture.write_log(tmp_path, rows)
+    config = jobs_fixture.make_config(tmp_path, 'samples.model="./llm"', "triage.random_share=1.0")
+    judge, generator = stub_models.StubJudge(), stub_models.StubLlm()
+
+    report = run(config, Models(stub_models.StubLlm(), judge, judge, generator))
+
+    assert generator.n_prompts == 1
+    assert {row["n_samples"] for row in table(config, "answers", report.series).to_pylist()} == {3}
+
+
 def test_a_replaced_log_leaves_no_ghosts(job: Config, tmp_path: Path):
     """A corrected log takes the place of the old one: its shards' tables are removed and said so."""
     run(job)
