@@ -101,7 +101,7 @@ def _counts(verdicts: pl.DataFrame) -> pl.DataFrame:
 def _with_state(frame: pl.DataFrame) -> pl.DataFrame:
     is_blank = pl.col("answer").fill_null("").str.strip_chars().str.len_chars() == 0
     state = (
-        pl.when(pl.col("is_refusal_status") | (pl.col("refused") & (pl.col("n_claims") == 0)))
+        pl.when((pl.col("is_refusal_status") | pl.col("refused")) & (pl.col("n_claims") == 0))
         .then(pl.lit(AnswerState.REFUSAL.value))
         .when(is_blank)
         .then(pl.lit(AnswerState.EMPTY_ANSWER.value))
@@ -131,7 +131,7 @@ def _with_rates(frame: pl.DataFrame) -> pl.DataFrame:
         citation_precision=pl.when(pl.col("n_cited_claims") > 0).then(
             pl.col("n_citation_ok") / pl.col("n_cited_claims")
         ),
-        hallucinated=pl.when((pl.col("state") != AnswerState.REFUSAL) & is_known).then(failed),
+        hallucinated=pl.when(is_known).then(failed),
         retrieval_margin=scores.list.get(0, null_on_oob=True) - scores.list.get(1, null_on_oob=True),
         recall_at_k=pl.when(gold.list.len() > 0).then(found.list.len() / gold.list.len()),
     )
@@ -142,13 +142,13 @@ def _with_action(frame: pl.DataFrame, config: PolicyConfig) -> pl.DataFrame:
     state, groundedness = pl.col("state"), pl.col("groundedness")
     bars = pl.col("topic").replace_strict(dict(config.topic_bars), default=None, return_dtype=pl.Float64)
     rules: list[tuple[pl.Expr, Action, str]] = [
-        (state == AnswerState.REFUSAL, Action.DELIVER, "refusal"),
-        (state == AnswerState.EMPTY_ANSWER, Action.REFUSE, "empty_answer"),
         (
             pl.lit(config.fabricated_refuses) & (pl.col("n_fabricated_citations") > 0),
             Action.REFUSE,
             "fabricated_citation",
         ),
+        (state == AnswerState.REFUSAL, Action.DELIVER, "refusal"),
+        (state == AnswerState.EMPTY_ANSWER, Action.REFUSE, "empty_answer"),
         (state == AnswerState.NO_CONTEXT, Action.REFUSE, "no_context"),
         (state == AnswerState.NO_CLAIMS, Action.REVISE, "no_claims"),
         (groundedness.is_null(), Action.REFUSE, "nothing_scored"),

@@ -98,7 +98,14 @@ class CitationsConfig:
 class DecomposeConfig:
     """`[decompose]`: sentences to claims, by a local LLM held in check by rules and a pinned NLI checker."""
 
-    UNHASHED: ClassVar = ("model", "checker", "gpu_memory_fraction", "checker_budget_tokens", "deadline_s")
+    UNHASHED: ClassVar = (
+        "model",
+        "checker",
+        "checker_card",
+        "gpu_memory_fraction",
+        "checker_budget_tokens",
+        "deadline_s",
+    )
 
     model: str
     """A local folder or hub id of a chat model with safetensors weights."""
@@ -549,10 +556,10 @@ def _read_toml(path: Path, what: str) -> dict[str, Any]:
         return tomllib.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise ConfigError(f"{path}: no such file; give the path of {what}") from None
-    except (OSError, UnicodeDecodeError) as err:
-        raise ConfigError(f"{path}: cannot be read: {err}; expected a UTF-8 TOML file") from err
     except tomllib.TOMLDecodeError as err:
         raise ConfigError(f"{path}: not TOML: {err}") from err
+    except (OSError, ValueError) as err:  # ValueError: not UTF-8, or a path with a NUL
+        raise ConfigError(f"{path}: cannot be read: {err}; expected a UTF-8 TOML file") from err
 
 
 def _apply_override(data: dict[str, Any], override: str) -> None:
@@ -611,9 +618,10 @@ def _typed(where: str, hint: Any, value: Any) -> Any:
         if isinstance(value, dict):
             return {str(key): _typed(f"{where}.{key}", args[1], item) for key, item in value.items()}
     elif hint is float and isinstance(value, int | float) and not isinstance(value, bool):
-        if not math.isnan(value):  # no bound refuses it: every comparison with nan is false
+        if math.isfinite(value):  # no bound refuses nan, and neither nan nor inf is JSON
             return float(value)
-    elif type(value) is hint:
+        raise ConfigError(f"{where} = {value!r}, expected a finite number")
+    elif type(value) is hint and not (isinstance(value, str) and "\0" in value):
         return value
     expected = "a list" if origin is tuple else "a table" if origin is Mapping else hint.__name__
     raise ConfigError(f"{where} = {value!r}, expected {expected}")
@@ -628,15 +636,20 @@ def _resolve(config: Config) -> Config:
         preset = base.parent / read.preset
         columns = dict(_section(preset, "", Preset, _read_toml(preset, "a preset")).columns) | columns
     decompose, samples = config.decompose, config.samples
+    card = load_card(base.parent / config.judge.card)
+    fits = min(
+        config.evidence.max_pair_tokens, card.max_pair_tokens
+    )  # no longer pair than the judge was trained on
     return dataclasses.replace(
         config,
+        evidence=dataclasses.replace(config.evidence, max_pair_tokens=fits),
         read=dataclasses.replace(read, logs=_relative(base, read.logs), columns=columns),
         decompose=dataclasses.replace(
             decompose,
             model=_relative(base, decompose.model, must_exist=True),
             checker_card=load_card(base.parent / decompose.checker),
         ),
-        judge=dataclasses.replace(config.judge, judge_card=load_card(base.parent / config.judge.card)),
+        judge=dataclasses.replace(config.judge, judge_card=card),
         samples=dataclasses.replace(samples, model=_relative(base, samples.model, must_exist=True)),
         store=dataclasses.replace(config.store, out=_relative(base, config.store.out)),
     )

@@ -59,7 +59,7 @@ def _plan_one(config: Config, store: Store, plan: DayPlan) -> dict[str, Any]:
     }
     return {
         "date": plan.date,
-        "series": plan.tasks[0].series if plan.tasks else None,
+        "series": plan.series,
         "n_shards": len(plan.tasks),
         "n_rows": plan.n_rows,
         "n_stale_shards": len(plan.stale),
@@ -113,8 +113,7 @@ def _per_row(config: Config, plan: DayPlan) -> dict[str, float]:
 def _rates(config: Config, store: Store) -> tuple[dict[str, float], str]:
     """Pairs and claims a second, as the last run that judged or decomposed did them; else as assumed."""
     rates = {"pairs": config.cluster.assumed_pairs_per_s, "claims": config.cluster.assumed_claims_per_s}
-    data = store.root.get("state/run.json")
-    last = json.loads(data) if data else {"days": []}
+    last = _last_run(store)
     measured = []
     for unit, table, count in (("pairs", "scores", "n_pairs"), ("claims", "claims", "n_claims")):
         seconds = sum(day["seconds"].get(table, 0.0) for day in last["days"])
@@ -126,3 +125,16 @@ def _rates(config: Config, store: Store) -> tuple[dict[str, float], str]:
             )
             measured.append(unit)
     return rates, f"the last run ({' and '.join(measured)})" if measured else "[cluster] assumed rates"
+
+
+def _last_run(store: Store) -> dict[str, Any]:
+    """The record of the last run; one without days where there is none, or none that can be read."""
+    try:
+        last = json.loads(store.root.get("state/run.json") or b"{}")
+        return {
+            "days": [
+                day for day in last["days"] if day["seconds"] is not None and day["n_made_of"] is not None
+            ]
+        }
+    except (ValueError, TypeError, KeyError):
+        return {"days": []}

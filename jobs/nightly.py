@@ -19,7 +19,7 @@ from claimscore.jobs.config import Config
 from claimscore.jobs.errors import ClaimscoreError, InputError, OutputError
 from claimscore.jobs.layout import TableFile
 from claimscore.jobs.pipeline import Models
-from claimscore.jobs.plan import TABLES, ShardTask, Weights, metrics_parts, shard_tasks
+from claimscore.jobs.plan import TABLES, ShardTask, Weights, metrics_parts, series_of, shard_tasks
 from claimscore.jobs.read import find_repeats, list_files
 from claimscore.jobs.records import METRICS
 from claimscore.jobs.shard_run import ShardReport, run_shard
@@ -36,6 +36,7 @@ class DayPlan:
     """What one day holds, and what of it is stale."""
 
     date: str
+    series: str
     fs: pafs.FileSystem
     tasks: list[ShardTask]
     stale: dict[str, dict[str, str]]
@@ -98,7 +99,7 @@ def plan_day(config: Config, store: Store, weights: Weights, date: str) -> DayPl
     repeats = find_repeats(fs, shards, config.read)
     tasks = list(shard_tasks(config, weights, date, shards, repeats))
     stale = {task.shard.shard_id: why for task in tasks if (why := task.stale(store))}
-    return DayPlan(date, fs, tasks, stale, unreadable)
+    return DayPlan(date, series_of(config, weights), fs, tasks, stale, unreadable)
 
 
 def run_day(config: Config, store: Store, plan: DayPlan, execute: Execute) -> DayReport:
@@ -111,7 +112,7 @@ def run_day(config: Config, store: Store, plan: DayPlan, execute: Execute) -> Da
         InputError: nothing of the day could be done.
         OutputError: the tables do not account for every row of the log.
     """
-    report = DayReport(plan.date, n_shards=len(plan.tasks), n_rows=plan.n_rows)
+    report = DayReport(plan.date, series=plan.series, n_shards=len(plan.tasks), n_rows=plan.n_rows)
     report.failures += [error for _, error in plan.unreadable]
     todo = [task for task in plan.tasks if task.shard.shard_id in plan.stale]
     failed = set()
@@ -124,10 +125,8 @@ def run_day(config: Config, store: Store, plan: DayPlan, execute: Execute) -> Da
     done = [task for task in plan.tasks if task.shard.shard_id not in failed]
     if report.failures and not done:
         raise InputError(report.failures[0])
-    if plan.tasks:
-        report.series = plan.tasks[0].series
-    if not report.failures and done:
-        report.warnings += _remove_orphans(store, plan.date, done)
+    if not report.failures:
+        report.warnings += _remove_orphans(store, plan, done)
     if done:
         _count_all(report, store, done)
         _check_accounting(report, done)
@@ -159,17 +158,16 @@ def _add(report: DayReport, shard: ShardReport) -> None:
         report.n_made_of[unit] = report.n_made_of.get(unit, 0) + n
 
 
-def _remove_orphans(store: Store, date: str, tasks: list[ShardTask]) -> list[str]:
+def _remove_orphans(store: Store, plan: DayPlan, tasks: list[ShardTask]) -> list[str]:
     """Drop the day's files of shards that the log no longer holds; a corrected log must not be counted twice."""
+    kept = {task.shard.shard_id for task in tasks}
+    kept |= {f"{shard_id}-samples" for shard_id in kept} | ({"metrics"} if tasks else set())
     gone: set[str] = set()
-    for table in TABLES:
-        files = [task.file(table) for task in tasks]
-        keep = {file.shard_id for file in files}
-        if files[0].table == "scores":  # evidence and sample scores share a folder
-            keep = {task.file(part).shard_id for task in tasks for part in ("scores", "sample_scores")}
-        gone.update(store.remove_orphans(files[0].table, date, files[0].series, keep))
-    shard_ids = sorted({shard_id.removesuffix("-samples") for shard_id in gone})
-    return [f"removed shard {shard_id}: the log of {date} no longer holds it" for shard_id in shard_ids]
+    for table in ("quarantine", "claims", "scores", "verdicts", "answers", "metrics"):
+        series = None if table in {"quarantine", "claims"} else plan.series
+        gone.update(store.remove_orphans(table, plan.date, series, kept))
+    shard_ids = sorted({shard_id.removesuffix("-samples") for shard_id in gone} - {"metrics"})
+    return [f"removed shard {shard_id}: the log of {plan.date} no longer holds it" for shard_id in shard_ids]
 
 
 def _count_all(report: DayReport, store: Store, tasks: list[ShardTask]) -> None:
@@ -199,7 +197,7 @@ def _check_accounting(report: DayReport, tasks: list[ShardTask]) -> None:
 
 def _measure(config: Config, store: Store, report: DayReport, tasks: list[ShardTask]) -> None:
     file = TableFile("metrics", report.date, "metrics", tasks[0].series)
-    parts = metrics_parts(config, tasks)
+    parts = metrics_parts(config, store, tasks)
     if store.is_fresh(file, parts):
         return
     answers = pa.concat_tables(

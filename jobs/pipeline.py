@@ -6,6 +6,7 @@ objects in a test and on actors of a cluster; it knows no Ray. What is fresh and
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
@@ -89,22 +90,42 @@ def make_claims(log: pa.Table, models: Models, config: Config) -> tuple[pa.Table
     )
 
 
-def _with_status_refusals(sentences: pa.Table, log: pa.Table, config: Config) -> pa.Table:
-    """Sentences of answers whose status is a refusal are the refusal itself, unless they cite or give a value.
+# What a refusal in free words says somewhere: that there is none, in the languages of our logs and their neighbours.
+_DENIES = re.compile(
+    r"\b(?:no|not|cannot|can't|couldn't|don't|doesn't|unable|sorry|nothing|none|without|unfortunately|nicht|kein\w*|leider"
+    r"|ne|pas|aucun\w*|désolé|ningun\w*|lamento|non|não|niet|geen)\b|n't\b|नहीं|没有|沒有|不|無|无|ない|ません|없",
+    re.IGNORECASE,
+)
 
-    A refusal in free words (`Sorry, the handbook says nothing about this`) is nothing that evidence could entail;
-    a fee or a date beside it is a claim like any other.
+
+def _with_status_refusals(sentences: pa.Table, log: pa.Table, config: Config) -> pa.Table:
+    """Sentences of answers whose status is a refusal are refusals, where they deny and give no value and no citation.
+
+    A refusal in free words (`Sorry, the handbook says nothing about this`) is nothing that evidence could entail; a
+    fee, a date or a plain statement beside it is a claim like any other.
     """
-    by_status = pa.array(signals.refusal_statuses(log, config), pa.bool_()).take(
-        sentences.column("answer_index").combine_chunks()
+    by_status = signals.refusal_statuses(log, config)
+    texts = _column(sentences, "text")
+    cites = [
+        bool(a or b)
+        for a, b in zip(
+            *(sentences.column(n).to_pylist() for n in ("cited_ids", "fabricated_marks")), strict=True
+        )
+    ]
+    rows = zip(
+        sentences.column("is_refusal").to_pylist(),
+        sentences.column("answer_index").to_pylist(),
+        texts.to_pylist(),
+        cites,
+        rules.has_values(texts).to_pylist(),
+        strict=True,
     )
-    cites = pc.greater(
-        pc.add(*(pc.list_value_length(sentences.column(name)) for name in ("cited_ids", "fabricated_marks"))),
-        0,
-    )
-    asserts = pc.or_(cites, rules.has_values(_column(sentences, "text")))
-    refuses = pc.or_(sentences.column("is_refusal"), pc.and_not(by_status, asserts))
-    return sentences.set_column(sentences.column_names.index("is_refusal"), "is_refusal", refuses)
+    refuses = [
+        is_refusal or (by_status[answer] and not (cited or valued) and _DENIES.search(text) is not None)
+        for is_refusal, answer, text, cited, valued in rows
+    ]
+    place = sentences.column_names.index("is_refusal")
+    return sentences.set_column(place, sentences.schema.field(place), pa.array(refuses, pa.bool_()))
 
 
 def make_scores(log: pa.Table, claims: pa.Table, models: Models, config: Config, tick: Tick) -> pa.Table:

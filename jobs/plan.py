@@ -28,6 +28,13 @@ STAGE_VERSIONS = {
 }
 TABLES = ("quarantine", "claims", "scores", "sample_scores", "verdicts", "answers")
 """Tables of a shard, in the order in which they are made."""
+READ_BY: Mapping[str, tuple[str, ...]] = {
+    "scores": ("claims",),
+    "sample_scores": ("claims", "scores"),
+    "verdicts": ("claims", "scores", "sample_scores"),
+    "answers": ("verdicts",),
+}
+"""Table -> the tables whose content it was made from; fingerprints say how they were made, not what came of it."""
 
 Repeats = Mapping[int, tuple[str, str]]
 
@@ -81,12 +88,17 @@ class ShardTask:
         not give the same claims twice, and scores of other claims must not pass for fresh.
         """
         reasons: dict[str, str] = {}
+        contents: dict[str, str] = {}
         remade = ""
         for table in TABLES:
-            why = store.why_stale(self.file(table), self.parts[table]) or (remade and f"{remade} made again")
+            read = {name: contents[name] for name in READ_BY.get(table, ())}
+            why = store.why_stale(self.file(table), self.parts[table], read) or (
+                remade and f"{remade} made again"
+            )
             if why:
                 reasons[table] = why
                 remade = remade or ("" if table == "quarantine" else table)
+            contents[table] = store.content(self.file(table))
         return reasons
 
 
@@ -118,7 +130,9 @@ def table_parts(
     config: Config, weights: Weights, shard_id: str, repeats: Repeats, generator: str
 ) -> dict[str, dict[str, str]]:
     """Table -> what it is made from, in words for people; the chain of a shard's fingerprints."""
-    repeated = fingerprint({str(row): list(why) for row, why in sorted(repeats.items())})
+    repeated = fingerprint(
+        {str(row): reason for row, (reason, _) in sorted(repeats.items())}
+    )  # the detail names paths
     parts: dict[str, dict[str, str]] = {}
     parts["quarantine"] = {
         "log content": shard_id,
@@ -130,6 +144,7 @@ def table_parts(
         "[segment]": fingerprint(config.segment),
         "[citations]": fingerprint(config.citations),
         "[decompose]": fingerprint(config.decompose),
+        "checker card": fingerprint([list(config.checker_card.labels), config.checker_card.max_pair_tokens]),
         "decomposer weights": weights.decomposer,
         "checker weights": weights.checker,
     }
@@ -152,9 +167,9 @@ def table_parts(
     return {table: made_from | {"stage version": STAGE_VERSIONS[table]} for table, made_from in parts.items()}
 
 
-def metrics_parts(config: Config, tasks: list[ShardTask]) -> dict[str, str]:
+def metrics_parts(config: Config, store: Store, tasks: list[ShardTask]) -> dict[str, str]:
     """What the metrics of a day are made from: the answers of all its shards, in any order."""
-    answers = sorted(fingerprint_of(task.parts["answers"]) for task in tasks)
+    answers = sorted(store.content(task.file("answers")) for task in tasks)
     return {
         "answers": fingerprint(answers),
         "[metrics]": fingerprint(config.metrics),

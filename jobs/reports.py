@@ -143,8 +143,8 @@ def print_answer(document: dict[str, Any]) -> None:
     """One answer, claim by claim; verdicts are words as well as colours."""
     console, answer = Console(), document["answer"]
     console.print(
-        f"[bold]{printable(answer['request_id'])}[/bold]  {document['date']}  {document['series']}",
-        highlight=False,
+        Text(printable(answer["request_id"]), style="bold")
+        + Text(f"  {document['date']}  {document['series']}")
     )
     _print_pairs(console, [("question", answer["question"]), ("answer", answer["answer"])])
     groundedness = "-" if answer["groundedness"] is None else f"{answer['groundedness']:.3f}"

@@ -20,7 +20,7 @@ from claimscore.jobs import consistency, pipeline
 from claimscore.jobs.config import Config
 from claimscore.jobs.errors import OutputError
 from claimscore.jobs.pipeline import Models, Tick
-from claimscore.jobs.plan import ShardTask
+from claimscore.jobs.plan import READ_BY, ShardTask
 from claimscore.jobs.read import read_shard
 from claimscore.jobs.records import ANSWERS, CLAIMS, QUARANTINE, SAMPLES, SCORES, VERDICTS
 from claimscore.jobs.store import Store
@@ -112,13 +112,19 @@ class _Desk:
     tick: Tick
     stale: Mapping[str, str]
     report: ShardReport
+    contents: dict[str, str] = field(default_factory=dict)
 
     def table(self, name: str, schema: pa.Schema, make: Callable[[], tuple[pa.Table, Counts]]) -> pa.Table:
+        file = self.task.file(name)
         if name not in self.stale:
-            return self.store.read(self.task.file(name))
+            self.contents[name] = self.store.content(file)
+            return self.store.read(file)
         began = time.perf_counter()
         table, counts = make()
-        self.store.write(self.task.file(name), table, schema, parts=self.task.parts[name], counts=counts)
+        read = {source: self.contents[source] for source in READ_BY.get(name, ())}
+        self.contents[name] = self.store.write(
+            file, table, schema, parts=self.task.parts[name], counts=counts, read=read
+        )
         self.report.seconds[name] = time.perf_counter() - began
         self.report.counts[name] = counts
         self.report.made.append(name)

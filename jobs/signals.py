@@ -95,10 +95,8 @@ def of_answers(log: pa.Table, risky: pa.Table, samples: pa.Table, config: Config
 
 def refusal_statuses(log: pa.Table, config: Config) -> list[bool]:
     """Whether the log itself calls each answer a refusal."""
-    return [
-        (status or "").casefold() in config.segment.refusal_statuses
-        for status in log.column("status").to_pylist()
-    ]
+    known = {status.casefold() for status in config.segment.refusal_statuses}
+    return [(status or "").casefold() in known for status in log.column("status").to_pylist()]
 
 
 def _any_in_list(lists: pa.ListArray, flags: pa.Array) -> pa.Array:

@@ -69,7 +69,8 @@ class Store:
         *,
         parts: Mapping[str, str],
         counts: Mapping[str, int],
-    ) -> None:
+        read: Mapping[str, str] | None = None,
+    ) -> str:
         """Put one table and then its manifest; a kill in between leaves a file that does not count.
 
         Equal tables and parts give equal bytes. An empty table gives a file with the schema.
@@ -80,6 +81,10 @@ class Store:
             schema: one of `records`.
             parts: see `fingerprint_of`.
             counts: the row accounting, kept in the manifest.
+            read: the tables it was made from -> what `write` gave for them: their content, where `parts` is a recipe.
+
+        Returns:
+            16 hex digits over the bytes written.
 
         Raises:
             OutputError: the table does not fit the schema, or the store cannot be written.
@@ -89,9 +94,12 @@ class Store:
         # Removed first: an old manifest must never vouch for a new file that happens to have its size.
         self.root.remove(file.manifest_key)
         self.root.put(file.key, data)
+        content = hashlib.sha256(data).hexdigest()[:16]
         manifest = {
             "fingerprint": made_from,
             "parts": dict(parts),
+            "content": content,
+            "read": dict(read or {}),
             "rows": table.num_rows,
             "bytes": len(data),
             "counts": dict(counts),
@@ -99,6 +107,7 @@ class Store:
             "run_id": self._run_id,
         }
         self.root.put(file.manifest_key, _to_json(manifest))
+        return content
 
     def read(self, file: TableFile, columns: list[str] | None = None) -> pa.Table:
         """The file's table, or those columns in that order; without partition keys and metadata.
@@ -117,14 +126,22 @@ class Store:
             return None
         return manifest if _is_manifest(manifest) else None
 
+    def content(self, file: TableFile) -> str:
+        """What `write` gave for the file that counts; "" where none does."""
+        manifest = self.manifest(file)
+        return str(manifest["content"]) if manifest else ""
+
     def is_fresh(self, file: TableFile, parts: Mapping[str, str]) -> bool:
         """Whether the file is there, whole, and made from just these parts."""
         return not self.why_stale(file, parts)
 
-    def why_stale(self, file: TableFile, parts: Mapping[str, str]) -> str:
+    def why_stale(
+        self, file: TableFile, parts: Mapping[str, str], read: Mapping[str, str] | None = None
+    ) -> str:
         """Why the file must be made, in words (`judge weights changed`); "" where it is fresh.
 
-        A missing or garbled manifest is a reason, not an error.
+        A missing or garbled manifest is a reason, not an error. With `read`, so is another content of the tables it
+        was made from: an LLM asked again may answer otherwise, though no fingerprint changed.
 
         Raises:
             OutputError: the store cannot be read at all.
@@ -139,6 +156,9 @@ class Store:
             return f"{' and '.join(changed) or 'fingerprint'} changed"
         if size is None:
             return "file missing"
+        if read is not None and manifest["read"] != dict(read):
+            again = [name for name, content in read.items() if manifest["read"].get(name) != content]
+            return f"{' and '.join(again) or 'what it was made from'} made again"
         return "" if size == manifest["bytes"] else f"file has {size} bytes, its manifest {manifest['bytes']}"
 
     def files(self, table: str, *, date: str | None = None, series: str | None = None) -> list[TableFile]:
@@ -281,6 +301,8 @@ def _is_manifest(value: Any) -> bool:
         and isinstance(value.get("rows"), int)
         and isinstance(value.get("parts"), dict)
         and isinstance(value.get("counts"), dict)
+        and isinstance(value.get("content"), str)
+        and isinstance(value.get("read"), dict)
     )
 
 

@@ -114,6 +114,18 @@ def test_a_refusal_with_a_factual_sentence_is_scored():
     assert add_up([a_verdict("supported")], signals={"refused": True})["state"] == "scored"
 
 
+def test_a_refusal_by_status_hides_nothing():
+    """A false claim or an invented citation beside the status `refusal` is counted and not delivered."""
+    signals = {"is_refusal_status": True}
+    false = add_up([a_verdict("unsupported", "extrinsic")], signals=signals)
+    invented = add_up(
+        [a_verdict("supported", "fabricated_citation", fabricated_marks=["[9]"])], signals=signals
+    )
+
+    assert (false["state"], false["hallucinated"], false["action"]) == ("scored", True, "refuse")
+    assert (invented["action"], invented["action_reason"]) == ("refuse", "fabricated_citation")
+
+
 def test_one_fabricated_citation_refuses_a_grounded_answer():
     """The hard rule comes before the average."""
     row = add_up([a_verdict("supported", "fabricated_citation", fabricated_marks=["[9]"])])

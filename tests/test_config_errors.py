@@ -62,7 +62,7 @@ def refusal(path, *overrides, judge=None):
         ({"citations": "parentheses = 1"}, "FILE: [citations] parentheses = 1, expected bool"),
         ({"segment": "language = 1"}, "FILE: [segment] language = 1, expected str"),
         ({"decompose": "deadline_s = true"}, "FILE: [decompose] deadline_s = True, expected float"),
-        ({"decompose": "deadline_s = nan"}, "FILE: [decompose] deadline_s = nan, expected float"),
+        ({"decompose": "deadline_s = nan"}, "FILE: [decompose] deadline_s = nan, expected a finite number"),
         ({"verdicts": "entailment = 'high'"}, "FILE: [verdicts] entailment = 'high', expected float"),
         ({"triage": "topics = 1"}, "FILE: [triage] topics = 1, expected a list"),
         ({"triage": "topics = [1]"}, "FILE: [triage] topics = 1, expected str"),

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import importlib.util
+import json
 import sys
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from claimscore.jobs.config import Config
@@ -81,6 +83,17 @@ def test_the_verdicts_are_those_of_the_words(job: Config):
         ("r2", 1): ("unsupported", "nli", "fabricated"),
         ("r5", 0): ("supported", "nli", "miscited"),
     }
+
+
+def test_a_refusal_in_free_words_is_no_claim(job: Config, tmp_path: Path):
+    """Under a refusal status, a denial is the refusal itself; a plain statement or a fee beside it is a claim."""
+    answer = "Sorry, the handbook says nothing about this. The hotel has a pool. The fee is 900 euro."
+    jobs_fixture.write_log(tmp_path, [{**jobs_fixture.log_rows(1)[0], "answer": answer, "status": "Refusal"}])
+
+    report = run(job)
+
+    claims = [v["claim"] for v in table(job, "verdicts", report.series).to_pylist()]
+    assert claims == ["The hotel has a pool.", "The fee is 900 euro."]
 
 
 def test_answers_carry_state_action_and_reason(job: Config):
@@ -158,7 +171,7 @@ def test_a_run_killed_before_a_table_ends_equal(job: Config, tmp_path: Path, tab
         name = "sample_scores" if file.shard_id.endswith("-samples") else file.table
         if name == table_name:
             raise KeyboardInterrupt
-        write(self, file, *args, **kwargs)
+        return write(self, file, *args, **kwargs)
 
     monkeypatch.setattr(Store, "write", killed)
     with pytest.raises(KeyboardInterrupt):
@@ -172,6 +185,62 @@ def test_a_run_killed_before_a_table_ends_equal(job: Config, tmp_path: Path, tab
     for name in ("quarantine", "claims", "scores", "verdicts", "answers", "metrics"):
         series = None if name in {"quarantine", "claims"} else report.series
         assert table(job, name, series).equals(table(whole, name, expected.series if series else None)), name
+
+
+def test_scores_of_other_claims_never_pass_for_fresh(job: Config, tmp_path: Path):
+    """Claims lost and made again otherwise, and a kill before their scores: the rerun judges the new claims."""
+    sentence = "The refund window is 60 days, and dogs may swim in the big pool."
+    true, false = "The refund window is 60 days.", "Dogs may swim in the big pool."
+    jobs_fixture.write_log(tmp_path, [{**jobs_fixture.log_rows(1)[0], "answer": sentence}])
+    judge = stub_models.StubJudge()
+
+    def models(*claims: str, judge=judge) -> Models:
+        return Models(
+            stub_models.StubLlm({sentence: json.dumps({"claims": claims})}), stub_models.StubJudge(), judge
+        )
+
+    class Killed(stub_models.StubJudge):
+        def encode(self, texts):
+            raise KeyboardInterrupt
+
+    run(job, models(true, false))
+    store = Store(job.store.out, job.store)
+    Path(store.path(store.files("claims", date=DATE)[0])).unlink()
+    with pytest.raises(KeyboardInterrupt):
+        run(job, models(false, true, judge=Killed()))
+
+    report = run(job, models(false, true))
+
+    verdicts = {row["claim"]: row["verdict"] for row in table(job, "verdicts", report.series).to_pylist()}
+    assert verdicts == {true: "supported", false: "unsupported"}
+
+
+def test_an_emptied_day_leaves_nothing(job: Config, tmp_path: Path):
+    """A day whose log has no rows any more has no answers and no metrics."""
+    series = run(job).series
+    path = tmp_path / "logs" / DATE / "part-0.parquet"
+    pq.write_table(pq.read_table(path).slice(0, 0), path)
+
+    report = run(job)
+
+    store = Store(job.store.out, job.store)
+    assert [store.files(name, date=DATE, series=series) for name in ("answers", "verdicts", "metrics")] == [
+        [],
+        [],
+        [],
+    ]
+    assert len(report.warnings) == 2
+
+
+def test_a_moved_log_is_fresh(job: Config, tmp_path: Path):
+    """Another folder with the same files, a repeat among them, makes nothing stale."""
+    jobs_fixture.write_log(tmp_path, jobs_fixture.log_rows(1), name="part-1.parquet")
+    run(job)
+    (tmp_path / "logs").rename(tmp_path / "moved")
+
+    report = run(jobs_fixture.make_config(tmp_path, f'read.logs="{tmp_path}/moved/{{date}}/*.parquet"'))
+
+    assert report.made == {}
 
 
 def test_lost_claims_make_what_follows_stale(job: Config):

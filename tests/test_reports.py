@@ -47,6 +47,7 @@ def run(config: Config) -> str:
 def out(tmp_path: Path) -> str:
     """An output root with one day, whose first answer carries terminal escapes and markup."""
     rows = jobs_fixture.log_rows()
+    rows[1]["request_id"] = "a[/]b"
     rows[0]["answer"] = f"The refund window is 60 days [1]. {ESCAPE} is a claim of its own."
     jobs_fixture.write_log(tmp_path, rows)
     run(jobs_fixture.make_config(tmp_path))
@@ -73,9 +74,14 @@ def test_hostile_text_reaches_no_terminal(out: str):
     assert "[bold]loud[/bold]" in " ".join(result.output.split())
 
 
+def test_an_id_is_no_markup(out: str):
+    """A request id that looks like markup is shown as it is."""
+    assert CliRunner().invoke(main, ["show", "a[/]b", "--out", out]).output.startswith("a[/]b  ")
+
+
 def test_show_as_json_is_one_document(out: str):
     """--json prints the answer and its verdicts and nothing else."""
-    document = json.loads(CliRunner().invoke(main, ["show", "r1", "--out", out, "--json"]).stdout)
+    document = json.loads(CliRunner().invoke(main, ["show", "a[/]b", "--out", out, "--json"]).stdout)
 
     assert [verdict["verdict"] for verdict in document["verdicts"]] == ["unsupported"]
 

@@ -1,6 +1,7 @@
 """The store: what makes a file fresh and why it is stale; series, orphans, samples and runs."""
 
 import dataclasses
+import hashlib
 import json
 import os
 import re
@@ -147,16 +148,19 @@ def test_a_folder_in_the_place_of_a_manifest_is_not_fresh(store):
 
 
 def test_what_a_manifest_holds(store):
-    """Fingerprint, its parts, rows, bytes and the caller's row accounting; time and run id are its own."""
+    """Fingerprint, parts, content, rows, bytes and the caller's row accounting; time and run id are its own."""
     write(store)
     manifest = store.manifest(VERDICTS_FILE)
+    data = Path(store.path(VERDICTS_FILE)).read_bytes()
     made_at = manifest.pop("made_at")
     assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\+00:00", made_at)
     assert manifest == {
         "fingerprint": fingerprint_of(PARTS),
         "parts": PARTS,
+        "content": hashlib.sha256(data).hexdigest()[:16],
+        "read": {},
         "rows": 3,
-        "bytes": Path(store.path(VERDICTS_FILE)).stat().st_size,
+        "bytes": len(data),
         "counts": {"answers": 2},
         "run_id": "run-1",
     }
