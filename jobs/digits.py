@@ -17,7 +17,7 @@ _NUMBER = re.compile(
     r"|(?P<dotted>\d{1,3}(?:\.\d{3}){2,5}(?![\d.])(?:,\d+)?)"
     r"|(?P<id>\d+(?:[.-]\d+){2,}[\w.-]*|\d{16,})"
     r"|(?P<fraction>\d{1,4}/\d{1,4}(?![\d/]))"
-    r"|(?P<plain>\d+(?:\.[ ]?\d+|,\d+)?)"
+    r"|(?P<plain>\d+(?:\.[ ]?\d+|,\d+)?|\.\d+)"
 )
 _RUN = re.compile(r"\d{1,15}")
 _PARTS = 8
@@ -37,9 +37,9 @@ class Digits(NamedTuple):
 
 
 def number_at(text: str, at: int) -> Digits:
-    """The number that begins with the ASCII digit at `at`."""
+    """The number that begins at `at` with an ASCII digit, or with the dot of `.5`."""
     found = _NUMBER.match(text, at)
-    assert found, "a digit always matches the last alternative"
+    assert found, "a digit, or a dot before one, always matches the last alternative"
     parts = tuple(float(run) for run in _RUN.findall(found[0][:200])[:_PARTS])
     if found.lastgroup == "id":
         return Digits(found.end(), parts, is_id=True)
@@ -62,9 +62,9 @@ def _read(found: re.Match[str], parts: tuple[float, ...]) -> tuple[tuple[float, 
     mark = "." if "." in surface else ","
     whole, _, decimals = surface.partition(mark)
     decimals = decimals.strip()[:30]
-    first = float(f"{whole[:30]}.{decimals or 0}")
+    first = float(f"{whole[:30] or 0}.{decimals or 0}")
     if not decimals:
         return (first,), 1.0
-    also = (float(whole + decimals),) if len(decimals) == 3 and mark == "." else ()
+    also = (float(whole + decimals),) if whole and len(decimals) == 3 and mark == "." else ()
     apart = parts if mark == "," or " " in surface else ()
     return (first, *also, *apart), 10.0 ** -len(decimals)

@@ -15,6 +15,7 @@ from typing import Final, NamedTuple
 from claimscore.jobs import units
 from claimscore.jobs.dates import MONTH_WORDS, Dated, When, century_at, date_at, month_at, stated_order
 from claimscore.jobs.digits import number_at
+from claimscore.jobs.multiples import dividing
 from claimscore.jobs.spelled import ORDINALS, WORDS, spelled_at
 from claimscore.jobs.units import BARE, NOUN, Unit
 
@@ -48,6 +49,8 @@ class Mention(NamedTuple):
     """False where a claim need not prove it: list numbering, part of a name or id, a bare `one` or `first`."""
     shown: tuple[Number, ...] = ()
     """Bare numbers that a date shows (day, year): they can prove a number, never stand in for the date."""
+    divides: bool = False
+    """Whether its sentence speaks of a division: `45 euros each`."""
 
 
 _ZEROS = (0x660, 0x6F0, 0x966, 0x9E6, 0xA66, 0xAE6, 0xB66, 0xBE6, 0xC66, 0xCE6, 0xD66, 0xE50, 0xED0, 0x1040,
@@ -91,6 +94,7 @@ _APPROX = re.compile(
 )
 _RANGE = re.compile(r"[ ]?(?:-|–|—|to|or|and|,)[ ]?(?:and |or )?[$€£₹]?$")
 _NOT_A_NAME: Final = ("mid-", "pre-", "post-", "early-", "late-", "sub-", "non-", "over-", "under-", "plus-")
+_LEADING_DOT = re.compile(r"(?:^|[\s(\[$€£₹~≈<>≤≥=+–—-])\.$")
 _LABEL = re.compile(r"(?:\bversions?|\bv\.|\bno\.|\bver\.|\brelease)[ ]?$", re.IGNORECASE)
 _MONTH_CUE = re.compile(
     r"\b(?:in|of|by|since|until|till|during|from|to|through|early|late|mid|and|every|last|next|this|before|after)[ -]$",
@@ -105,7 +109,9 @@ def parse(text: str) -> tuple[Mention, ...]:
     text = text.translate(_FOLD)
     text = _MASK.sub(lambda m: "\x00" * len(m[0]), text)
     numbering = {place for m in _NUMBERING.finditer(text) for place in range(m.start(), m.end())}
-    return tuple(_join_ranges(text, list(_mentions(text, numbering))))
+    found = _join_ranges(text, list(_mentions(text, numbering)))
+    divides = dividing(text, [mention.start for mention in found])
+    return tuple(m._replace(divides=True) if cued else m for m, cued in zip(found, divides, strict=True))
 
 
 def _mentions(text: str, numbering: set[int]) -> Iterator[Mention]:
@@ -135,6 +141,7 @@ def _at_digit(text: str, at: int, order: str) -> Mention:
     dated = None if is_name else date_at(text, at, order)
     if dated:
         return _of_date(at, dated)
+    at -= bool(_LEADING_DOT.search(before))
     found = number_at(text, at)
     if found.is_id or is_name:
         return Mention(at, found.end, tuple(Number(run) for run in found.parts), demanded=False)

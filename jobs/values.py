@@ -11,29 +11,19 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 from itertools import chain
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-import numpy as np
-
+from claimscore.jobs.arithmetic import Pairs, derivable, pair_up
 from claimscore.jobs.dates import When
 from claimscore.jobs.quantities import Mention, Number, parse
-from claimscore.jobs.units import BARE, CURRENCIES, UNITS
+from claimscore.jobs.units import BARE
 
 _CACHED_CHARS = 4_000
 """Longer texts are kept only a few at a time, so that hostile ones cannot fill the memory."""
-_NEAR_CHARS = 300
-_NEAR_NUMBERS = 8
-"""Two numbers are combined only within this distance: most of a page's numbers would explain anything."""
 _APPROX = 0.1
 _FAR = 0.12
 """Numbers further apart than this are never the same as written: wider than any allowance."""
 _SHORT = 64
-_CODES = {
-    name: i
-    for i, name in enumerate(
-        dict.fromkeys(["", "noun", "%", *(u.dimension for u in [*UNITS.values(), *CURRENCIES.values()])])
-    )
-}
 _CONVERTED = 0.05
 """`65 cm or 2 feet`: people round when they convert between systems."""
 
@@ -60,19 +50,6 @@ class Values(NamedTuple):
         return chain(written, _between(self.by_value, claimed.value, key=_value))
 
 
-class Pairs(NamedTuple):
-    """Neighbouring numbers a (before) and b (after): as written, in base units, dimensions as codes."""
-
-    raw_a: np.ndarray[Any, Any]
-    raw_b: np.ndarray[Any, Any]
-    value_a: np.ndarray[Any, Any]
-    value_b: np.ndarray[Any, Any]
-    dim_a: np.ndarray[Any, Any]
-    dim_b: np.ndarray[Any, Any]
-    year_a: np.ndarray[Any, Any]
-    year_b: np.ndarray[Any, Any]
-
-
 def held(mention: Mention, values: Values, *, derive: bool) -> bool:
     """Whether any reading of `mention` is among `values`, or (`derive`) follows from two of them."""
     for reading in mention.readings:
@@ -81,7 +58,10 @@ def held(mention: Mention, values: Values, *, derive: bool) -> bool:
                 return True
         elif any(_same(reading, number) for number in values.like(reading)):
             return True
-    return derive and any(isinstance(r, Number) and _derivable(r, values.pairs) for r in mention.readings)
+    return derive and any(
+        isinstance(r, Number) and derivable(r, values.pairs, divides=mention.divides)
+        for r in mention.readings
+    )
 
 
 def _same(claimed: Number, found: Number) -> bool:
@@ -137,77 +117,6 @@ def _within(found: When, claimed: When) -> bool:
     return claimed.first_year <= found.first_year and found.last_year <= claimed.last_year
 
 
-def _derivable(claimed: Number, pairs: Pairs) -> bool:
-    """Whether one step of arithmetic on two neighbouring numbers gives the number claimed.
-
-    Years take part only where years do: a difference of two, or one and a span of time. Without this limit
-    any year and most small counts can be worked out of a page that has nothing to do with them.
-    """
-    if not len(pairs.raw_a):
-        return False
-    a, b = pairs.raw_a, pairs.raw_b
-    percent_a, percent_b = pairs.dim_a == _code("%"), pairs.dim_b == _code("%")
-    neither = ~pairs.year_a & ~pairs.year_b
-    with np.errstate(all="ignore"):
-        if claimed.unit.dimension == "points":
-            return _any(claimed, claimed.raw, [np.abs(a - b)[percent_a & percent_b]])
-        if claimed.unit.dimension == "%":
-            alike = neither & (percent_a == percent_b)
-            change = np.abs(a - b)
-            ratios = [100 * a / b, 100 * b / a, 100 * change / a, 100 * change / b]
-            sums = (a + b)[percent_a & percent_b]
-            return _any(claimed, claimed.raw, [*(r[alike] for r in ratios), sums])
-        return _of_years(claimed, pairs) or _of_amounts(claimed, pairs)
-
-
-def _of_years(claimed: Number, pairs: Pairs) -> bool:
-    a, b = pairs.raw_a, pairs.raw_b
-    if _is_year(claimed):
-        span_a, span_b = pairs.dim_a == _code("time"), pairs.dim_b == _code("time")
-        one = (pairs.year_a & span_b) | (pairs.year_b & span_a)
-        return _any(claimed, claimed.raw, [(a + b)[one], np.abs(a - b)[one]])
-    counts_years = claimed.unit.dimension in ("", "noun") or claimed.unit == UNITS["year"]
-    return counts_years and _any(claimed, claimed.raw, [np.abs(a - b)[pairs.year_a & pairs.year_b]])
-
-
-def _of_amounts(claimed: Number, pairs: Pairs) -> bool:
-    dimension = claimed.unit.dimension
-    if _is_year(claimed):
-        return False
-    bare = dimension in ("", "noun")
-    a, b = (pairs.raw_a, pairs.raw_b) if bare else (pairs.value_a, pairs.value_b)
-    target = claimed.raw if bare else claimed.value
-    percent_a, percent_b = pairs.dim_a == _code("%"), pairs.dim_b == _code("%")
-    neither = ~pairs.year_a & ~pairs.year_b
-    loose_a, loose_b = pairs.dim_a <= _code("noun"), pairs.dim_b <= _code("noun")
-    mine_a, mine_b = pairs.dim_a == _code(dimension), pairs.dim_b == _code(dimension)
-    plain = neither & ~percent_a & ~percent_b
-    fits = plain if bare else plain & ((mine_a & (mine_b | loose_b)) | (mine_b & loose_a))
-    alike = fits & ((pairs.dim_a == pairs.dim_b) | loose_a | loose_b)
-    one = neither & (percent_a ^ percent_b) & (bare | mine_a | mine_b | loose_a | loose_b)
-    rate, whole = np.where(percent_a, a, b) / 100, np.where(percent_a, b, a)
-    sums = [(a + b)[alike], np.abs(a - b)[alike], (a * b)[fits], (a / b)[alike], (b / a)[alike]]
-    shares = [(whole * rate)[one], (whole * (1 + rate))[one], (whole * (1 - rate))[one]]
-    return _any(claimed, target, [*sums, *shares])
-
-
-def _code(dimension: str) -> int:
-    """A small number for a dimension; bare numbers and numbers of things come first."""
-    return _CODES[dimension]
-
-
-def _is_year(number: Number) -> bool:
-    return number.unit == BARE and number.scale == number.step == 1.0 and 1000 <= number.raw <= 2100
-
-
-def _any(claimed: Number, target: float, results: Iterable[np.ndarray[Any, Any]]) -> bool:
-    """Whether a result is the target; percentages and decimals may be rounded to the digit written."""
-    unit = target / claimed.raw if claimed.raw else 1.0
-    rounds = claimed.step < 1 or claimed.unit.dimension == "%" or claimed.scale > 1
-    allowed = max(1e-6 * max(abs(target), 1e-9), 0.5001 * claimed.step * unit if rounds else 0.0)
-    return any(bool((np.abs(result - target) <= allowed).any()) for result in results)
-
-
 @lru_cache(maxsize=1024)
 def _short_mentions(text: str) -> tuple[Mention, ...]:
     return parse(text)
@@ -220,12 +129,12 @@ def mentions(text: str) -> tuple[Mention, ...]:
 
 @lru_cache(maxsize=1024)
 def _short_values(text: str) -> Values:
-    return _index(parse(text))
+    return _index(text)
 
 
 @lru_cache(maxsize=4)
 def _long_values(text: str) -> Values:
-    return _index(parse(text))
+    return _index(text)
 
 
 def values_of(text: str) -> Values:
@@ -233,19 +142,17 @@ def values_of(text: str) -> Values:
     return _short_values(text) if len(text) <= _CACHED_CHARS else _long_values(text)
 
 
-def _index(found: Sequence[Mention]) -> Values:
+def _index(text: str) -> Values:
+    found = parse(text)
     read = [reading for mention in found for reading in mention.readings]
     stated = dict.fromkeys(r for r in read if isinstance(r, Number))
     shown = dict.fromkeys(number for mention in found for number in mention.shown)
-    combined = [
-        (m.start, r) for m in found if m.demanded for r in (*m.readings, *m.shown) if isinstance(r, Number)
-    ]
     return Values(
         numbers=tuple(sorted(stated | shown, key=_raw)),
         by_value=tuple(sorted(stated, key=_value)) if len(stated) + len(shown) > _SHORT else (),
         hours=frozenset(n.raw for n in stated if n.unit == BARE and 1 <= n.raw <= 12),
         whens=tuple(dict.fromkeys(r for r in read if isinstance(r, When))),
-        pairs=_pair_up(combined),
+        pairs=pair_up(text, [mention for mention in found if mention.demanded]),
     )
 
 
@@ -262,19 +169,3 @@ def _raw(number: Number) -> float:
 
 def _value(number: Number) -> float:
     return number.value
-
-
-def _pair_up(numbers: Sequence[tuple[int, Number]]) -> Pairs:
-    at = np.array([start for start, _ in numbers], np.int64)
-    first = [
-        np.flatnonzero(at[k:] - at[:-k] <= _NEAR_CHARS) for k in range(1, min(_NEAR_NUMBERS, len(at) - 1) + 1)
-    ]
-    a = np.concatenate([*first, np.empty(0, np.int64)]).astype(np.int64)
-    b = np.concatenate([*(idx + k for k, idx in enumerate(first, 1)), np.empty(0, np.int64)]).astype(np.int64)
-    apart = at[a] != at[b] if len(at) else np.empty(0, np.bool_)
-    a, b = a[apart], b[apart]
-    raw = np.array([n.raw for _, n in numbers], np.float64)
-    value = np.array([n.value for _, n in numbers], np.float64)
-    dim = np.array([_code(n.unit.dimension) for _, n in numbers], np.int16)
-    year = np.array([_is_year(n) for _, n in numbers], np.bool_)
-    return Pairs(raw[a], raw[b], value[a], value[b], dim[a], dim[b], year[a], year[b])
