@@ -44,7 +44,7 @@ STRAY = {
     "in one sentence": ("Returns close after 45 days.", "Returns close after 90 days and members get 2 vouchers.", ["45 days"]),
     "each of other things": ("Swallow 400 mg.", "Swallow 40 mg at each meal; the pack has 10 capsules.", ["400 mg"]),
     "interval is no count": ("Take 160 mg.", "Take 40 mg every 4 hours.", ["160 mg"]),
-    "sum with a count": ("Returns close after 92 days.", "Returns close after 90 days. Members get 2 vouchers.", ["92 days"]),
+    "sum with a count": ("The fee is 52 euros.", "The fee is 50 euros. There are 2 branches.", ["52 euros"]),
     "money and a count": ("The fee is 150 euros.", "The fee is 50 euros. There are 3 branches.", ["150 euros"]),
     "percentage of unlike things": ("Cashback is 20%.", "Claim within 50 days. Members get 10 vouchers.", ["20%"]),
     "percentage of a stray count": ("They get 6 vouchers.", "Cashback is 5%. The club has 120 members.", ["6"]),
