@@ -1,8 +1,8 @@
 """What each sentence cites and quotes, with the marks taken out of its text.
 
 Brackets are found here and read by `marks.py`; provider citations, where the log has them, take the place of
-marks (`provider.py`); quotations are `quotes.py`'s. What sentences without a claim cite (lead-ins, headings, marks
-alone) is handed to those with one, so that a fabricated mark never drops out. Knows nothing of meaning: whether a
+marks (`provider.py`); quotations are `quotes.py`'s. What sentences without a claim cite (lead-ins, headings, refusals,
+marks alone) is handed to those with one, so that a fabricated mark never drops out. Knows nothing of meaning: whether a
 cited chunk supports the sentence is for the judge.
 """
 
@@ -23,9 +23,7 @@ from claimscore.jobs.marks import ChunkIds, read_mark
 from claimscore.jobs.provider import ids_by_sentence
 from claimscore.jobs.quotes import presented_quotes, quotes_found
 
-__all__ = ["parse_citations", "quotes_found"]
-
-_CLAIMLESS = {"heading", "lead_in", "question", "meta", "code"}
+__all__ = ["parse_citations", "quotes_found", "uncarried_marks"]
 
 _OPEN, _CLOSE = r"\[［【〔", r"\]］】〕"
 _BRACKET = rf"[{_OPEN}](?P<body>[^{_OPEN}{_CLOSE}\n]++)[{_CLOSE}]"
@@ -81,6 +79,38 @@ def parse_citations(sentences: pa.Table, log: pa.Table, config: CitationsConfig)
     return pa.Table.from_pylist(rows, schema=records.SENTENCES)
 
 
+def uncarried_marks(sentences: pa.Table, n_answers: int) -> pa.ListArray:
+    """The fabricated marks of each answer that no claim will carry, since no sentence of it makes one.
+
+    Args:
+        sentences: what `parse_citations` gives, `answer_index` below `n_answers`.
+        n_answers: rows of the log.
+
+    Returns:
+        list<string>, `n_answers` long: marks that stand on sentences without a claim and on no other, each once,
+        in order; an empty list for an answer without any, and for one without a sentence.
+    """
+    lost: list[dict[str, None]] = [{} for _ in range(n_answers)]
+    carried: list[set[str]] = [set() for _ in range(n_answers)]
+    columns = ("answer_index", "block", "is_refusal", "text", "fabricated_marks")
+    for row in sentences.select(columns).to_pylist():
+        index, marks = row["answer_index"], row["fabricated_marks"]
+        if _makes_claim(row):
+            carried[index].update(marks)
+        else:
+            lost[index].update(dict.fromkeys(marks))
+    rows = [[m for m in marks if m not in kept] for marks, kept in zip(lost, carried, strict=True)]
+    return pa.array(rows, pa.list_(pa.string()))
+
+
+def _makes_claim(row: dict[str, Any]) -> bool:
+    """False for what `decompose` makes no claim of."""
+    if row["block"] == "code":
+        return True
+    is_claimless = row["is_refusal"] or row["block"] in records.CLAIMLESS_BLOCKS
+    return not is_claimless and any(char.isalnum() for char in row["text"])
+
+
 def _by_answer(rows: Sequence[dict[str, Any]]) -> Iterator[tuple[int, list[dict[str, Any]]]]:
     for index, group in itertools.groupby(rows, key=lambda row: row["answer_index"]):
         yield index, list(group)
@@ -122,27 +152,34 @@ def _carry(rows: Sequence[dict[str, Any]]) -> None:
     """Hand the citations of sentences that make no claim to those that do, so that none is lost.
 
     A lead-in's ids count for the list items and rows under it that cite nothing themselves. What was fabricated there
-    goes to the next claim, and all that a sentence of marks alone has to the claim before.
+    or in a heading goes to the next claim, what was in a refusal or another sentence to the claim before, and
+    either to the only side that has one. Code, which no judge reads, gets marks only where nothing else claims.
     """
-    claims = [i for i, row in enumerate(rows) if row["block"] not in _CLAIMLESS]
+    claims = [i for i, row in enumerate(rows) if _makes_claim(row)]
+    claims = [i for i in claims if rows[i]["block"] != "code"] or claims
     for i, row in enumerate(rows):
-        if row["block"] not in _CLAIMLESS or not (row["cited_ids"] or row["fabricated_marks"]) or not claims:
+        if not (row["cited_ids"] or row["fabricated_marks"]):
+            continue
+        if row["block"] == "lead_in" or row["text"].endswith((":", "：")):
+            _lend(row, rows[i + 1 : i + 99])
+        if _makes_claim(row) or not claims:
             continue
         at = bisect.bisect(claims, i)
-        forward = row["block"] in ("lead_in", "heading")
+        forward = row["block"] in ("lead_in", "heading") and not row["is_refusal"]
         heir = rows[claims[at] if at < len(claims) and (forward or at == 0) else claims[at - 1]]
-        if row["block"] == "lead_in":
-            under = itertools.takewhile(
-                lambda item: item["block"] in ("list_item", "table_row"), rows[i + 1 : i + 99]
-            )
-            for item in [item for item in under if not (item["cited_ids"] or item["fabricated_marks"])]:
-                item["cited_ids"] = list(row["cited_ids"])
-        elif row["block"] == "meta":
+        if row["block"] == "meta" and not row["is_refusal"]:
             bare = [rows[j] for j in claims if not rows[j]["cited_ids"]] if i == len(rows) - 1 else [heir]
             for item in bare:  # a list of sources at the end is for what cites nothing else
                 item["cited_ids"] = list(dict.fromkeys([*item["cited_ids"], *row["cited_ids"]]))
         heir["fabricated_marks"] = list(dict.fromkeys([*heir["fabricated_marks"], *row["fabricated_marks"]]))
         row["fabricated_marks"] = []
+
+
+def _lend(lead: dict[str, Any], following: Sequence[dict[str, Any]]) -> None:
+    """Give the ids of a lead-in to the items and rows under it that cite nothing."""
+    for item in itertools.takewhile(lambda item: item["block"] in ("list_item", "table_row"), following):
+        if not (item["cited_ids"] or item["fabricated_marks"]):
+            item["cited_ids"] = list(lead["cited_ids"])
 
 
 _Mark = tuple[tuple[int, int], Sequence[str], Sequence[str]]

@@ -29,8 +29,6 @@ from claimscore.jobs.records import ClaimSource
 Complete = Callable[[str, pa.Array], pa.Table]
 Entails = Callable[[pa.Array, pa.Array], np.ndarray]
 
-NO_CLAIM_BLOCKS = frozenset({"heading", "lead_in", "question", "meta"})
-"""Blocks that assert nothing: headings, questions, "Here are three points:", talk about the answer itself."""
 _OPENING = re.compile(r'\s*\{\s*"claims"\s*:\s*\[')
 _QUOTES = re.compile(r"[\"“”„«»]")
 _GAP = re.compile(r"[\s,]*")
@@ -171,7 +169,7 @@ def _route(text: str, context: str, block: str, is_refusal: bool, config: Decomp
     text, context = fold(text), fold(context)
     if is_refusal:
         return _Row(text, context, "no_claim_refusal")
-    if block in NO_CLAIM_BLOCKS:
+    if block in records.CLAIMLESS_BLOCKS:
         return _Row(text, context, f"no_claim_{block}")
     if not has_words(text):
         return _Row(text, context, "no_claim_no_words")

@@ -233,7 +233,10 @@ SENTENCES = _schema(
 )
 """`answer_index` is the row of the log batch; `start:end` slices the original answer, marks and markup and
 all; `text` is what is judged: without citation marks and markup. `context` is what a pronoun may point at:
-up to two sentences before. `block` is paragraph, list_item, table_row, heading, code or quote."""
+up to two sentences before. `block` is paragraph, list_item, table_row, quote, code, or one of CLAIMLESS_BLOCKS."""
+
+CLAIMLESS_BLOCKS = frozenset({"heading", "lead_in", "question", "meta"})
+"""Blocks of sentences that make no claim. Nor do sentences with `is_refusal`, and those without a letter or digit."""
 
 # One atomic claim of an answer.
 CLAIMS = _schema(

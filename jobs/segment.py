@@ -2,8 +2,8 @@
 
 Blocks come from `blocks.py`, plain text from `inline.py`, sentence ends from `bounds.py`; here they meet, lines are told
 from wrapped prose, and each sentence gets its context. Text is judged without markup; `start:end` keeps it. Blocks
-that assert nothing are named (heading, lead_in, question, meta, code), narrowly: in doubt a sentence is a
-paragraph and gets claims. Knows no chunk ids: a citation mark stays with the sentence it follows.
+that assert nothing are named (heading, lead_in, question, meta), narrowly: in doubt, and wherever it holds a
+value, a sentence is a paragraph and gets claims. Knows no chunk ids: a citation mark stays with the sentence it follows.
 """
 
 from __future__ import annotations
@@ -11,16 +11,15 @@ from __future__ import annotations
 import itertools
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
-from claimscore.jobs import records
+from claimscore.jobs import phrases, records
 from claimscore.jobs.blocks import Block, read_blocks
-from claimscore.jobs.bounds import CLOSERS, ENDS, MARKS, has_word, sentence_bounds
+from claimscore.jobs.bounds import CLOSERS, ENDS, has_word, sentence_bounds
 from claimscore.jobs.config import SegmentConfig
 from claimscore.jobs.inline import strip_inline
-from claimscore.jobs.phrases import find_refusals, fold_markers, is_small_talk
 
 _COLUMNS = ("answer_index", "sentence_index", "start", "end", "text", "context", "block", "is_refusal")
 _SCHEMA = pa.schema([records.SENTENCES.field(name) for name in _COLUMNS])
@@ -31,7 +30,6 @@ _WRAPPED_LINE_CHARS = 45  # a line of prose is broken by hand only beyond this; 
 _LIST_LINE = re.compile(r"[•◦▪‣·●○■▶➤✓✔]\s*|\(?\d{1,2}[.)]\s+|\(?[a-zA-Z][)]\s+|[–—]\s+")
 _UNDERLINE = re.compile(r"[=\-_*]{3,}")
 _INLINE_NUMBER = re.compile(r"\(?\d{1,2}[.)]\s+|[-–—•*]\s+(?=[^\W\d])")
-_QUESTION = re.compile(rf"[?？؟՞፧⁇⁈⸮\u037e][{CLOSERS}\s]*$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +38,8 @@ class _Piece:
     end: int
     text: str
     block: str
+    leads: bool = False
+    """Stands as a heading or before a list, whether or not it asserts something too."""
 
 
 def split_sentences(answers: pa.Array, config: SegmentConfig) -> pa.Table:
@@ -56,10 +56,10 @@ def split_sentences(answers: pa.Array, config: SegmentConfig) -> pa.Table:
         question, meta or code. Code is one row a block. Empty in, empty out with the schema.
     """
     rows: list[tuple[int, int, int, int, str, str, str, bool]] = []
-    markers = fold_markers(config.refusal_markers)
+    markers = phrases.fold_markers(config.refusal_markers)
     for answer_index, answer in enumerate(answers.to_pylist()):
         pieces = _pieces(answer, config) if answer else []
-        refusals = find_refusals([piece.text for piece in pieces], markers)
+        refusals = phrases.find_refusals([piece.text for piece in pieces], markers)
         for i, (piece, context) in enumerate(zip(pieces, _contexts(pieces, config), strict=True)):
             row = (answer_index, i, piece.start, piece.end, piece.text, context, piece.block, i in refusals)
             rows.append(row)
@@ -106,9 +106,10 @@ def _pieces(text: str, config: SegmentConfig) -> list[_Piece]:
         if block.kind in ("code", "table_head", "table_row"):
             (start, end), *_ = block.lines
             plain = text[start:end] if block.kind == "code" else _row_text(block)
-            kind = "heading" if block.kind == "table_head" else block.kind
+            is_head = block.kind == "table_head"
+            kind = block.kind if not is_head else "paragraph" if _asserts(block, after) else "heading"
             if has_word(plain):
-                out.append(_Piece(start, end, plain, kind))
+                out.append(_Piece(start, end, plain, kind, is_head))
             continue
         runs = list(_runs(text, block))
         for i, (run, kind) in enumerate(runs):
@@ -118,6 +119,13 @@ def _pieces(text: str, config: SegmentConfig) -> list[_Piece]:
                 pieces[-1] = _named_lead_in(pieces[-1], following)
             out += pieces
     return _marks_joined(out)
+
+
+def _asserts(head: Block, row: Block | None) -> bool:
+    """True where a cell of a table's head holds a value that the row below, which repeats its head, does not judge."""
+    below = row.cells if row and row.kind == "table_row" else ()
+    pairs = itertools.zip_longest(head.cells, below[: len(head.cells)], fillvalue="")
+    return any(not cell.strip() and phrases.holds_value(name) for name, cell in pairs)
 
 
 def _row_text(block: Block) -> str:
@@ -172,7 +180,8 @@ def _named_lead_in(piece: _Piece, following: str | None) -> _Piece:
         return piece
     is_short = len(piece.text.split()) <= 8 and not any(c.isdigit() for c in piece.text)
     if following in ("list_item", "table_head", "table_row", "code", "quote") or is_short:
-        return _Piece(piece.start, piece.end, piece.text, "lead_in")
+        block = "lead_in" if phrases.only_announces(piece.text) else piece.block
+        return replace(piece, block=block, leads=True)
     return piece
 
 
@@ -186,7 +195,7 @@ def _marks_joined(pieces: Sequence[_Piece]) -> list[_Piece]:
             continue
         if tail:
             text = " ".join((out[-1].text, *(mark.text for mark in tail)))
-            out[-1] = _Piece(out[-1].start, tail[-1].end, text, out[-1].block)
+            out[-1] = replace(out[-1], end=tail[-1].end, text=text)
             tail = []
         if piece:
             out.append(piece)
@@ -194,7 +203,7 @@ def _marks_joined(pieces: Sequence[_Piece]) -> list[_Piece]:
 
 
 def _is_marks(text: str) -> bool:
-    return text[:1] in "[【［" and (len(text) < 6 or not has_word(MARKS.sub("", text)))
+    return text[:1] in "[【［" and (len(text) < 6 or not has_word(phrases.without_marks(text)))
 
 
 # ---- from a run of lines to sentences ----
@@ -223,7 +232,13 @@ def _sentences(
         sentence = plain[start:end]
         if numbering := _INLINE_NUMBER.match(sentence) if len(spans) > 1 else None:
             sentence = sentence[numbering.end() :] or sentence
-        yield _Piece(where[first], where[last - 1] + 1, " ".join(sentence.split()), _kind(sentence, kind))
+        yield _Piece(
+            where[first],
+            where[last - 1] + 1,
+            " ".join(sentence.split()),
+            phrases.kind_of(sentence, kind),
+            kind == "heading",
+        )
 
 
 def _touching(gap: str) -> int:
@@ -242,15 +257,6 @@ def _joined(text: str, run: Sequence[tuple[int, int]]) -> tuple[str, Sequence[in
     return " ".join(text[s:e] for s, e in run), offsets[:-1]
 
 
-def _kind(sentence: str, kind: str) -> str:
-    if kind == "heading":  # a statement in large print is still a statement
-        return "paragraph" if sentence.rstrip()[-1:] in ".!。" and len(sentence.split()) > 3 else kind
-    bare = MARKS.sub("", sentence)
-    if _QUESTION.search(bare[-40:]):
-        return "question"
-    return "meta" if is_small_talk(sentence) else kind
-
-
 # ---- context ----
 
 
@@ -261,7 +267,7 @@ def _contexts(pieces: Sequence[_Piece], config: SegmentConfig) -> Iterator[str]:
     for piece in pieces:
         before = recent[-config.context_sentences :] if config.context_sentences else []
         in_list = piece.block in ("list_item", "table_row")
-        lead = lead if in_list or piece.block in ("question", "lead_in", "heading") else ""
+        lead = lead if in_list or piece.leads or piece.block == "question" else ""
         if in_list and lead and lead not in before and before:
             before = before[1:] if len(before) == config.context_sentences else before
             room = config.context_chars - len(lead) - 1
@@ -274,7 +280,7 @@ def _contexts(pieces: Sequence[_Piece], config: SegmentConfig) -> Iterator[str]:
             yield _tail(" ".join(before), config.context_chars)
         if piece.block not in ("code", "meta"):
             recent = [*recent[-8:], piece.text]
-        if piece.block in ("lead_in", "heading"):
+        if piece.leads:
             lead = piece.text
 
 

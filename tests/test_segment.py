@@ -224,7 +224,7 @@ def test_a_text_without_blanks_is_cut_by_icu():
     assert all(piece.startswith(("กรุงเทพ", "เป็น", "เมือง", "หลวง", "ของ", "ไทย")) for piece in written[1:])
 
 
-@pytest.mark.parametrize("prose", ["Fees:", "Costs 5 EUR:"])
+@pytest.mark.parametrize("prose", ["Fees:", "Here are 3 options:"])
 def test_a_colon_before_a_list_is_a_lead_in(prose):
     """What introduces a list makes no claim of its own; at the end of an answer it is an ordinary sentence."""
     assert rows(f"{prose}\n- five")[0]["block"] == "lead_in"
@@ -234,8 +234,8 @@ def test_a_colon_before_a_list_is_a_lead_in(prose):
 @pytest.mark.parametrize("mark", "?？؟")
 def test_questions_of_any_script(mark):
     """A question is named by its mark, also behind a quote sign and a citation."""
-    assert rows(f"Is it 5{mark}")[0]["block"] == "question"
-    assert rows(f"Is “it 5{mark}” [1]")[0]["block"] == "question"
+    assert rows(f"Is it due{mark}")[0]["block"] == "question"
+    assert rows(f"Is “it due{mark}” [1]")[0]["block"] == "question"
 
 
 @pytest.mark.parametrize(
