@@ -91,6 +91,7 @@ def test_a_made_up_mark_goes_to_the_nearest_claim(answer, heir):
         (f"{REFUSAL} [7].", ["[7]"]),
         (f"# Refunds [9]\n\n{REFUSAL}.", ["[9]"]),
         ("[9]", ["[9]"]),
+        ("_ [9]", ["[9]"]),
         ("Sources: [8], [9]", ["[8]", "[9]"]),
         (f"# Refunds [9]\n\n{REFUSAL} [7]. Is that all [9]?", ["[9]", "[7]"]),
         (f"{REFUSAL} [1].", []),
