@@ -79,7 +79,11 @@ _SAID_BEFORE = re.compile(
     r"\b[^,;–—.]*?(?:[,;–—.]|\b(?:and|but|while|because|so)\b)",
     re.IGNORECASE,
 )
-_LONG_LEAD_IN_WORDS, _LONG_LEAD_IN_CHARS, _LONG_LEAD_IN_WIDE = 12, 100, 24
+_LONG_LEAD_IN_WORDS, _LONG_LEAD_IN_CHARS, _LONG_LEAD_IN_WIDE = (
+    14,
+    110,
+    24,
+)  # 13 words is common: "Some of the ... include:"
 _TELLS = re.compile(
     r"\W*(?:did|do) you know(?: that)?\b(?! (?:what|how|why|when|where|who|which|whether|if)\b)",
     re.IGNORECASE,
@@ -137,7 +141,7 @@ def holds_value(text: str) -> bool:
 def only_announces(text: str) -> bool:
     """True for a lead-in ("The card costs:") that says nothing but that something follows.
 
-    False where it holds a value, is longer than a dozen words, or has a clause with a verb before a comma or
+    False where it holds a value, is longer than 14 words, or has a clause with a verb before a comma or
     `and`, conditions at its front aside.
     """
     bare = without_marks(text.translate(_FOLDED_QUOTES))

@@ -102,7 +102,7 @@ def test_short_lead_ins_only_announce(text):
     ],
 )
 def test_lead_ins_that_say_more_do_not(text):
-    """A clause before the announcement, a dozen words, or a value make a lead-in a statement."""
+    """A clause before the announcement, 15 words, or a value make a lead-in a statement."""
     assert not only_announces(text)
 
 
