@@ -158,10 +158,12 @@ class EvidenceConfig:
     """Premise, claim and three special tokens. The premise is windowed to fit; the claim is never cut."""
     min_premise_tokens: int = 64
     """A claim that leaves the premise less room than this is `unscored: claim_too_long`."""
-    max_windows: int = 8
-    """Windows judged a claim beside those of its cited chunks, best lexical overlap first."""
+    max_windows: int = 12
+    """Windows judged a claim beside those of its cited chunks: so many with the best lexical overlap, and the best
+    one of each of so many chunks."""
     join_windows: int = 2
-    """Windows joined for a claim that no single window entails (multi-hop); below 2: never."""
+    """Windows joined for a claim that no single window entails (multi-hop), in one way more than this number, each
+    time without the chunk of another; below 2: never."""
     join_below: float = 0.9
     """A claim whose best single-window entailment is below this is tried against joined windows."""
 

@@ -2,7 +2,7 @@
 
 A chunk is cut into windows of whole sentences with overlap; a claim is never cut. All windows of cited chunks
 are judged, and of the rest those with the best lexical overlap (token coverage of the claim), a cheap order
-and never a verdict. A claim that no single window entails is tried once more against its best windows joined
+and never a verdict. A claim that no single window entails is tried again against its best windows joined
 (multi-hop). Every text is tokenised once; pairs are slices of those ids, so nothing is searched for in text
 afterwards. The module knows no model and no threshold of a verdict. Several granularities and taking the
 maximum over premises: Laban et al. 2022 (SummaC, arXiv:2111.09525), tables 5 and 6.
@@ -20,11 +20,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from claimscore.jobs.config import EvidenceConfig
+from claimscore.jobs.covers import Windows, covers, tokens_held
 from claimscore.jobs.pairs import PAIRS, Floats, PairRows, claim_bounds
 from claimscore.jobs.records import SCORES, SPAN
 from claimscore.jobs.windows import (
     N_SPECIAL_TOKENS,
+    Bools,
     Encode,
+    Group,
     Ints,
     SentenceSpans,
     Texts,
@@ -35,6 +38,9 @@ from claimscore.jobs.windows import (
     list_offsets,
 )
 
+UNKNOWN_SHARE = 0.25
+"""A claim with more tokens than this unknown to the tokenizer is not judged: unknown words entail one another."""
+
 
 def window_pairs(
     log: pa.Table,
@@ -43,8 +49,14 @@ def window_pairs(
     encode: Encode,
     sentence_spans: SentenceSpans,
     config: EvidenceConfig,
+    unk_id: int | None = None,
 ) -> tuple[pa.Table, pa.Table]:
     """Pair every claim with windows of its answer's chunks.
+
+    Another chunk at the end of an answer takes the place of a window only where it shares more of the claim's tokens
+    than that window does and `max_windows` are taken; the best window of each chunk stays in any case, as long as
+    there are at most `max_windows` chunks. Not promised: that a chunk which shares few of the claim's words, and
+    entails it all the same, is judged beside more than `max_windows` chunks that share more.
 
     Args:
         log: answers (records.LOG).
@@ -52,10 +64,12 @@ def window_pairs(
         encode: texts -> ids, starts, ends without special tokens (judge.Tokenizer.encode).
         sentence_spans: texts -> list<struct<start, end>> (segment.sentence_spans).
         config: window sizes and limits.
+        unk_id: the id of tokens that the tokenizer does not know; None: it knows all.
 
     Returns:
         Pairs (PAIRS), by claim, then chunk, then place in it; and, as records.SCORES rows with an `error`, the
-        claims that nothing could be paired with: `no_context`, `claim_too_long`, or the claim's own reason.
+        claims that were paired with nothing: `no_context`, `claim_too_long`, `unknown_script` (more than a quarter
+        of the claim's tokens are `unk_id`, and one unknown word entails any other), or the claim's own reason.
         No claims give two empty tables.
     """
     chunks = list_array(log.column("chunks"))
@@ -65,49 +79,54 @@ def window_pairs(
     rows, unpaired = PairRows(), []
     for claim in _claims(log, claims, encode):
         lo, hi = offsets[claim.answer], offsets[claim.answer + 1]
-        room = config.max_pair_tokens - N_SPECIAL_TOKENS - len(claim.ids)
-        found = (
-            []
-            if claim.unjudgeable or room < config.min_premise_tokens
-            else texts.windows(lo, hi, len(claim.ids))
-        )
-        if not found:
-            error = claim.unjudgeable or (
-                "claim_too_long" if room < config.min_premise_tokens else "no_context"
-            )
-            unpaired.append((claim.request_id, claim.claim_index, error))
+        error = claim.unjudgeable or _unfit(claim, config, unk_id)
+        group = None if error else texts.windows(lo, hi, len(claim.ids))
+        if not (group and group.windows):
+            unpaired.append((claim.request_id, claim.claim_index, error or "no_context"))
             continue
-        cited = [chunk_ids[lo + chunk] in claim.cited for chunk, _ in found]
-        for k in _select(claim, found, cited, config.max_windows):
-            chunk, window = found[k]
-            rows.add(**_pair(claim, chunk, window, is_cited=cited[k], sample_index=None))
+        cited = np.array([chunk_id in claim.cited for chunk_id in chunk_ids[lo:hi]])[group.places]
+        for k in _select(group, group.shared(claim.distinct), cited, config.max_windows):
+            chunk, window = int(group.places[k]), group.windows[k]
+            rows.add(**_pair(claim, chunk, window, is_cited=bool(cited[k]), sample_index=None))
     return rows.table(), _unpaired(unpaired)
 
 
-def joined_pairs(pairs: pa.Table, probs_P3: Floats, config: EvidenceConfig) -> pa.Table:
-    """Pairs whose premise is the best windows of one claim joined in document order.
+def joined_pairs(
+    pairs: pa.Table, probs_P3: Floats, config: EvidenceConfig, *, lacks: Bools | None = None
+) -> pa.Table:
+    """Pairs whose premise is windows of one claim joined in document order.
 
-    For each claim with two windows or more whose best P(entailment) is below `join_below`: the window with
-    the best entailment plus overlap, then those that cover most of what the claim still lacks. One joined pair
-    a claim at most, none where it would be too long. `pairs` is what `window_pairs` gave, in its order.
+    For each claim with two windows or more, none of which entails it with `join_below` and has its values: the best
+    cover (covers.py), and for each of its windows the best cover without that window's chunk; `join_windows` + 1
+    joined pairs a claim at most. One more chunk, whatever it says, therefore never takes away the cover that was best
+    before; several chunks that cover the claim better can. Joined pairs that would be too long are left out.
+
+    Args:
+        pairs: what `window_pairs` gave, in its order.
+        probs_P3: what the judge said of them; NaN counts as no entailment.
+        config: how many windows, and for which claims.
+        lacks: beside `pairs`, whether the window lacks a value of the claim, so that its entailment will not
+            count: shape (P,); None: it lacks none.
+
+    Returns:
+        PAIRS; no pairs give none.
     """
     if config.join_windows < 2 or not pairs.num_rows:
         return PAIRS.empty_table()
-    premises = list_array(pairs.column("premise_ids"))
     claim_ids = list_array(pairs.column("claim_ids"))
-    bounds = claim_bounds(pairs)
     entailment = np.nan_to_num(probs_P3[:, 0], nan=0.0)
-    overlap = np.asarray(pairs.column("overlap"), dtype=np.float32)
+    counts = entailment if lacks is None else np.where(lacks, 0.0, entailment)
+    sizes = np.asarray(pc.list_value_length(pairs.column("premise_ids")), dtype=np.int32)
+    chunk = list_array(pairs.column("premise")).flatten().field("chunk_index").to_numpy(zero_copy_only=False)
     chosen: list[list[int]] = []
-    for lo, hi in pairwise(bounds):
-        if hi - lo < 2 or entailment[lo:hi].max() >= config.join_below:
+    for lo, hi in pairwise(claim_bounds(pairs)):
+        if hi - lo < 2 or counts[lo:hi].max() >= config.join_below:
             continue
-        wanted = set(claim_ids[lo].as_py())
-        sets = {k: wanted.intersection(premises[k].as_py()) for k in range(lo, hi)}
-        picked = _cover(wanted, sets, entailment + overlap, config.join_windows)
-        n_tokens = sum(len(premises[k]) for k in picked) + len(claim_ids[lo]) + N_SPECIAL_TOKENS
-        if len(picked) > 1 and n_tokens <= config.max_pair_tokens:
-            chosen.append(sorted(picked))
+        wanted = np.unique(np.asarray(claim_ids[lo].values, dtype=np.int32))
+        room = config.max_pair_tokens - N_SPECIAL_TOKENS - len(claim_ids[lo])
+        held = tokens_held(wanted, list_array(pairs.column("premise_ids").slice(lo, hi - lo)))
+        windows = Windows(held, entailment[lo:hi], sizes[lo:hi], chunk[lo:hi])
+        chosen += [[lo + k for k in rows] for rows in covers(windows, config.join_windows, room)]
     return _join(pairs, chosen)
 
 
@@ -118,11 +137,13 @@ def sample_pairs(
     encode: Encode,
     sentence_spans: SentenceSpans,
     config: EvidenceConfig,
+    unk_id: int | None = None,
 ) -> pa.Table:
     """Pair every judgeable claim of a sampled answer with the windows of its usable samples (PAIRS).
 
     `samples` are records.SAMPLES; those whose outcome is not `ok` make no pair. All windows of a sample are
-    paired: samples are short. Spans have chunk_index -1. A claim that does not fit makes no pair.
+    paired: samples are short. Spans have chunk_index -1. A claim that does not fit, or that is of an unknown script
+    (`window_pairs`), makes no pair.
     """
     usable = samples.filter(pc.equal(samples.column("outcome"), "ok"))
     texts = Texts.of(as_array(usable.column("text")), encode, sentence_spans, config)
@@ -138,10 +159,10 @@ def sample_pairs(
     )
     rows = PairRows()
     for claim in _claims(None, wanted, encode):
-        if config.max_pair_tokens - N_SPECIAL_TOKENS - len(claim.ids) < config.min_premise_tokens:
+        if _unfit(claim, config, unk_id):
             continue
         for k in by_request[claim.request_id]:
-            for _, window in texts.windows(k, k + 1, len(claim.ids)):
+            for window in texts.windows(k, k + 1, len(claim.ids)).windows:
                 rows.add(**_pair(claim, -1, window, is_cited=False, sample_index=sample_index[k]))
     return rows.table()
 
@@ -195,26 +216,25 @@ def _claims(log: pa.Table | None, claims: pa.Table, encode: Encode) -> Iterator[
         )
 
 
-def _select(claim: _Claim, found: list[tuple[int, Window]], cited: list[bool], max_windows: int) -> list[int]:
-    """Indices into `found`, ascending: every window of a cited chunk and the best `max_windows` of the rest."""
-    rest = [k for k, is_cited in enumerate(cited) if not is_cited]
+def _unfit(claim: _Claim, config: EvidenceConfig, unk_id: int | None) -> str | None:
+    """Why a claim cannot be judged whatever the evidence; None: it can."""
+    if config.max_pair_tokens - N_SPECIAL_TOKENS - len(claim.ids) < config.min_premise_tokens:
+        return "claim_too_long"
+    if unk_id is not None and np.count_nonzero(claim.ids == unk_id) > UNKNOWN_SHARE * len(claim.ids):
+        return "unknown_script"
+    return None
+
+
+def _select(group: Group, shared: Ints, cited: Bools, max_windows: int) -> list[int]:
+    """Windows to judge, ascending: all of cited chunks; of the rest the best, and the best one of the best chunks."""
+    rest = np.flatnonzero(~cited)
     if len(rest) > max_windows:
-        rest = sorted(rest, key=lambda k: (-len(claim.distinct & found[k][1].distinct), k))[:max_windows]
-    kept = set(rest)
-    return [k for k, is_cited in enumerate(cited) if is_cited or k in kept]
-
-
-def _cover(wanted: set[int], sets: dict[int, set[int]], value: Floats, n: int) -> list[int]:
-    """Greedy cover: the most valuable window, then those that add most tokens of the claim."""
-    picked = [max(sets, key=lambda k: (value[k], -k))]
-    covered = set(sets[picked[0]])
-    while len(picked) < n and len(picked) < len(sets) and covered != wanted:
-        best = max((k for k in sets if k not in picked), key=lambda k: (len(sets[k] - covered), value[k], -k))
-        if not sets[best] - covered:
-            break
-        picked.append(best)
-        covered |= sets[best]
-    return picked
+        order = rest[np.lexsort((-shared[rest], group.is_repeat[rest]))]
+        _, best_of_chunk = np.unique(group.places[order], return_index=True)
+        of_chunks = order[np.sort(best_of_chunk)][:max_windows]
+        rest = np.union1d(order[:max_windows], of_chunks)
+    kept: list[int] = np.union1d(np.flatnonzero(cited), rest).tolist()
+    return kept
 
 
 def _pair(

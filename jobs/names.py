@@ -109,11 +109,15 @@ def _initials(text: str) -> frozenset[str]:
     )
 
 
-def subject_of(claim: str, chunks: Sequence[str | None]) -> tuple[str, ...]:
-    """The word that begins the claim, where the chunks only ever write it with a capital: a name."""
+def first_word(claim: str) -> str | None:
+    """The word that begins the claim, where it is written with a capital and could be a name."""
     first = _WORD.search(claim)
-    if not first or not first[0][0].isupper() or first[0].lower() in _FUNCTION_WORDS:
-        return ()
-    found = re.compile(rf"(?<!\w){re.escape(first[0])}(?!\w)", re.IGNORECASE)
+    capital = first and first[0][0].isupper() and first[0].lower() not in _FUNCTION_WORDS
+    return first[0] if first and capital else None
+
+
+def is_name_in(word: str, chunks: Sequence[str | None]) -> bool:
+    """Whether the chunks write `word`, and only ever with a capital."""
+    found = re.compile(rf"(?<!\w){re.escape(word)}(?!\w)", re.IGNORECASE)
     written = {match[0] for text in chunks for match in found.finditer(text or "")}
-    return (first[0],) if written and not any(word.islower() for word in written) else ()
+    return bool(written) and not any(form.islower() for form in written)

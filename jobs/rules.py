@@ -8,18 +8,22 @@ judge, and never read the world: a value is in the premise, given by the questio
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Hashable, Iterable, Sequence
+from functools import cached_property
 from itertools import pairwise
 from typing import Final
 
 import pyarrow as pa
 
-from claimscore.jobs.names import has_name, missing_from, names_of, subject_of
+from claimscore.jobs.names import first_word, has_name, is_name_in, missing_from, names_of
 from claimscore.jobs.quantities import Mention
-from claimscore.jobs.values import held, mentions, values_of
+from claimscore.jobs.values import Values, held, mentions, values_of
 
 _STRINGS = pa.list_(pa.string())
 _SENTENCE_END = re.compile(r"[.!?](?=[ \t]+[A-Z0-9\"'(\[]|\s*$)|\n+|[。！？]")
+
+MAX_SENTENCES: Final = 20_000
+"""Of one answer's chunks, 1 to 2 MB of text: in more, conflation is not looked for, as each claim searches them all."""
 
 # Each pattern is a way to address a model, not a topic: a chunk may discuss prompts without being one.
 # Gaps are bounded, so that no text costs more than linear time.
@@ -46,20 +50,22 @@ def missing_values(claims: pa.Array, premises: pa.Array, questions: pa.Array) ->
     """The numbers, dates and amounts of each claim that its premise does not hold.
 
     A value counts as held where the premise or the question states it in any unit or form, where it is a
-    rounding of such a value or within 10% after "about", and where it is one sum, difference, product,
-    quotient, ratio or percent change of two neighbouring numbers of the premise. A bare number of the claim
+    rounding of such a value or within 10% after "about", and where it is one step from two neighbouring numbers
+    of the premise: a sum, difference, ratio or percent change of values of one kind, or a product or quotient
+    that words (of, each, per, x; split, half) call for. A bare number of the claim
     matches any unit; a unit, a percentage or a per-unit of the claim must be the premise's, or absent there.
     Measured and ordered as the rule table of the design's notes; signs are not compared.
 
     Args:
         claims: string, the text as it is judged.
-        premises: string, what is said to entail the claim; null counts as empty.
-        questions: string, the user's question; null counts as empty.
+        premises: string, what is said to entail the claim; null counts as empty. Dictionary-encoded, a text that
+            many claims share is copied and read once.
+        questions: string, the user's question; null counts as empty. As `premises`.
 
     Returns:
         list<string> in the claims' order, the surface strings of what is missing; an empty list for none.
     """
-    rows = zip(claims.to_pylist(), premises.to_pylist(), questions.to_pylist(), strict=True)
+    rows = zip(claims.to_pylist(), _texts(premises), _texts(questions), strict=True)
     return pa.array([_missing(c or "", p or "", q or "") for c, p, q in rows], _STRINGS)
 
 
@@ -86,13 +92,14 @@ def missing_names(claims: pa.Array, premises: pa.Array) -> pa.Array:
     A feature, no veto: on labelled data a name that the evidence lacks says "unsupported" with precision 0.8.
     A name counts as held where every word of it stands in the premise (case, possessives and endings folded) or,
     for an acronym, where the premise has the words that it is made of. A first word counts as a name only
-    where another capitalised word follows. Text without capitals has no names; null counts as empty.
+    where another capitalised word follows. Text without capitals has no names; null counts as empty. `premises` may
+    be dictionary-encoded, as for `missing_values`.
     """
-    rows = zip(claims.to_pylist(), premises.to_pylist(), strict=True)
+    rows = zip(claims.to_pylist(), _texts(premises), strict=True)
     return pa.array([missing_from(claim or "", premise or "") for claim, premise in rows], _STRINGS)
 
 
-def bound_elsewhere(claims: pa.Array, chunks: pa.Array) -> pa.Array:
+def bound_elsewhere(claims: pa.Array, chunks: pa.Array, answers: Sequence[int] | None = None) -> pa.Array:
     """True where all values and names of a claim are in its chunks, and no one sentence holds them together.
 
     The signature of a conflation: the right numbers bound to the wrong things. It says nothing against a claim
@@ -103,10 +110,18 @@ def bound_elsewhere(claims: pa.Array, chunks: pa.Array) -> pa.Array:
 
     Args:
         claims: string.
-        chunks: list<string>, the chunk texts of each claim's answer; null counts as none.
+        chunks: list<string>, the chunk texts of each answer; null counts as none.
+            More than MAX_SENTENCES sentences give False.
+        answers: the row of `chunks` of each claim, so that the claims of an answer share them; None: one a claim.
     """
-    rows = zip(claims.to_pylist(), chunks.to_pylist(), strict=True)
-    return pa.array([_is_bound_elsewhere(claim or "", texts or []) for claim, texts in rows], pa.bool_())
+    out, row, evidence = [], -1, _Evidence(())
+    for claim, answer in zip(
+        claims.to_pylist(), range(len(chunks)) if answers is None else answers, strict=True
+    ):
+        if answer != row:
+            row, evidence = answer, _Evidence(chunks[answer].as_py() or ())
+        out.append(_is_bound_elsewhere(claim or "", evidence))
+    return pa.array(out, pa.bool_())
 
 
 def injection_suspected(texts: pa.Array) -> pa.Array:
@@ -145,23 +160,81 @@ def _is_injection(text: str) -> bool:
     return bool(_INJECTION.search(text.translate(_INVISIBLE) if not text.isascii() else text))
 
 
-def _is_bound_elsewhere(claim: str, chunks: Sequence[str | None]) -> bool:
-    values = [mention for mention in mentions(claim) if mention.demanded]
-    names = names_of(claim) + subject_of(claim, chunks)
-    if len(values) + len(names) < 2 or not chunks:
-        return False
-    whole = "\n".join(text or "" for text in chunks)
-    if not _holds_all(values, names, whole):
-        return False
-    return not any(
-        _holds_all(values, names, f"{before} {sentence}")
-        for text in chunks
-        for before, sentence in pairwise(["", *_SENTENCE_END.split(text or "")])
-    )
+class _Evidence:
+    """The chunks of one answer and what was found in them; most of the answer's claims name the same things."""
+
+    def __init__(self, chunks: Sequence[str | None]) -> None:
+        self.chunks = chunks
+        self.whole = "\n".join(text or "" for text in chunks)
+        self._is_name: dict[str, bool] = {}
+        self._holding: dict[Mention | str, frozenset[int]] = {}
+
+    @cached_property
+    def _sentences(self) -> list[str]:
+        """Every sentence after the one before it; each once, as chunks overlap and repeat their headings."""
+        pairs = (pairwise(["", *_SENTENCE_END.split(text or "")]) for text in self.chunks)
+        return list(
+            dict.fromkeys(f"{before} {sentence}" for of_chunk in pairs for before, sentence in of_chunk)
+        )
+
+    def subject(self, claim: str) -> tuple[str, ...]:
+        """The word that begins the claim, where the chunks only ever write it with a capital: a name."""
+        word = first_word(claim)
+        if word is None:
+            return ()
+        if word not in self._is_name:
+            self._is_name[word] = is_name_in(word, self.chunks)
+        return (word,) if self._is_name[word] else ()
+
+    @cached_property
+    def _by_values(self) -> list[tuple[Values, frozenset[int]]]:
+        """The sentences with the same values, for each set of values; those with none are left out."""
+        groups: dict[Hashable, tuple[Values, list[int]]] = {}
+        for k, text in enumerate(self._sentences):
+            known = values_of(text)
+            if known.numbers or known.whens:
+                key = (known.numbers, known.by_value, known.hours, known.whens)
+                groups.setdefault(key, (known, []))[1].append(k)
+        return [(known, frozenset(rows)) for known, rows in groups.values()]
+
+    def holding(self, keys: Iterable[Mention | str]) -> frozenset[int]:
+        """The sentences that hold all of these values and names; all, where there are too many to tell."""
+        left = frozenset(range(len(self._sentences)))
+        if len(left) > MAX_SENTENCES:
+            return left
+        for key in keys:
+            if key not in self._holding:
+                self._holding[key] = self._search(key)
+            left &= self._holding[key]
+        return left
+
+    def _search(self, key: Mention | str) -> frozenset[int]:
+        if isinstance(key, str):
+            return frozenset(k for k, text in enumerate(self._sentences) if has_name(key, text))
+        found = (rows for known, rows in self._by_values if held(key, known, derive=False))
+        return frozenset().union(*found)
 
 
-def _holds_all(values: Sequence[Mention], names: Sequence[str], text: str) -> bool:
-    if not all(has_name(name, text) for name in names):
+def _is_bound_elsewhere(claim: str, evidence: _Evidence) -> bool:
+    keys: list[Mention | str] = [*names_of(claim), *evidence.subject(claim)]
+    keys += [mention._replace(start=0, end=0) for mention in mentions(claim) if mention.demanded]
+    if len(keys) < 2 or not evidence.chunks:
         return False
-    known = values_of(text)
-    return all(held(value, known, derive=False) for value in values)
+    known = values_of(evidence.whole)
+    if not all(_holds(key, evidence.whole, known) for key in keys):
+        return False
+    return not evidence.holding(keys)
+
+
+def _holds(key: Mention | str, text: str, known: Values) -> bool:
+    """Whether a text, `known` being its values, holds a value or a name."""
+    return has_name(key, text) if isinstance(key, str) else held(key, known, derive=False)
+
+
+def _texts(column: pa.Array) -> list[str | None]:
+    """The column as strings; the rows of a dictionary-encoded one share them, and with them what is remembered."""
+    if not pa.types.is_dictionary(column.type):
+        texts: list[str | None] = column.to_pylist()
+        return texts
+    distinct = column.dictionary.to_pylist()
+    return [None if k is None else distinct[k] for k in column.indices.to_pylist()]

@@ -12,7 +12,10 @@ import pyarrow.compute as pc
 
 from claimscore.jobs import citations, evidence, rules, segment, triage, verdicts
 from claimscore.jobs.config import Config
-from claimscore.jobs.windows import list_array
+from claimscore.jobs.windows import list_array, list_offsets
+
+QUOTED_BYTES = 32 * 1024 * 1024
+"""Chunk text that is laid beside claims with quotations at a time: claims x chunks may be gigabytes."""
 
 
 def missing_of_entailing(log: pa.Table, claims: pa.Table, scores: pa.Table, threshold: float) -> pa.Array:
@@ -44,23 +47,46 @@ def _texts_and_questions(log: pa.Table, claims: pa.Table, scores: pa.Table) -> t
 
 
 def novelty(log: pa.Table, claims: pa.Table) -> pa.Table:
-    """Beside `claims`: what stands in no chunk of the answer, conflation, and whether quotations are found."""
+    """Beside `claims`: what stands in no chunk of the answer, conflation, and whether quotations are found.
+
+    The claims of an answer share one copy of its evidence, which may be a thousand times their own size.
+    """
     ids = log.column("request_id").to_pylist()
     rows = dict(zip(ids, range(len(ids)), strict=True))
     of_claim = [rows[request_id] for request_id in claims.column("request_id").to_pylist()]
-    chunk_texts = [[chunk["text"] for chunk in chunks] for chunks in log.column("chunks").to_pylist()]
-    texts = _column(claims, "text")
-    everything = pa.array(["\n".join(chunk_texts[row]) for row in of_claim], pa.string())
-    questions = pa.array([log.column("question")[row].as_py() or "" for row in of_claim], pa.string())
-    per_claim = pa.array([chunk_texts[row] for row in of_claim], pa.list_(pa.string()))
+    chunks = list_array(log.column("chunks"))
+    chunk_texts = pa.ListArray.from_arrays(
+        pa.array(list_offsets(chunks), pa.int32()), chunks.flatten().field("text")
+    )
+    texts, indices = _column(claims, "text"), pa.array(of_claim, pa.int32())
+    everything = pa.DictionaryArray.from_arrays(indices, pc.binary_join(chunk_texts, "\n"))
+    questions = pa.DictionaryArray.from_arrays(indices, _column(log, "question"))
     return pa.table(
         {
             "missing_values": rules.missing_values(texts, everything, questions),
             "missing_names": rules.missing_names(texts, everything),
-            "conflated": rules.bound_elsewhere(texts, per_claim),
-            "quotes_found": citations.quotes_found(list_array(claims.column("quotes")), per_claim),
+            "conflated": rules.bound_elsewhere(texts, chunk_texts, of_claim),
+            "quotes_found": _quotes_found(list_array(claims.column("quotes")), chunk_texts, of_claim),
         }
     )
+
+
+def _quotes_found(quotes: pa.ListArray, chunk_texts: pa.ListArray, of_claim: list[int]) -> pa.Array:
+    """citations.quotes_found of each claim in its answer's chunks, few enough at a time that their copies fit."""
+    out: list[bool | None] = [None] * len(quotes)
+    quoting = np.flatnonzero(np.asarray(pc.list_value_length(quotes).fill_null(0))).tolist()
+    batch: list[int] = []
+    n_bytes = 0
+    for k, claim in enumerate(quoting):
+        batch.append(claim)
+        n_bytes += pc.sum(pc.binary_length(chunk_texts[of_claim[claim]].values)).as_py() or 0
+        if n_bytes >= QUOTED_BYTES or k == len(quoting) - 1:
+            answers = chunk_texts.take(pa.array([of_claim[row] for row in batch], pa.int32()))
+            found = citations.quotes_found(quotes.take(pa.array(batch, pa.int64())), answers)
+            for row, is_found in zip(batch, found.to_pylist(), strict=True):
+                out[row] = is_found
+            batch, n_bytes = [], 0
+    return pa.array(out, pa.bool_())
 
 
 def of_answers(log: pa.Table, risky: pa.Table, samples: pa.Table, config: Config) -> pa.Table:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ import pyarrow.compute as pc
 from claimscore.jobs.config import EvidenceConfig
 
 Ints = np.ndarray[Any, np.dtype[np.int32]]
+Bools = np.ndarray[Any, np.dtype[np.bool_]]
 Encode = Callable[[pa.Array], pa.Table]
 SentenceSpans = Callable[[pa.Array], pa.ListArray]
 
@@ -59,6 +61,38 @@ class Window:
     distinct: frozenset[int]
 
 
+@dataclass(frozen=True)
+class Group:
+    """The windows of one answer's texts under one limit, in order; shared by all of its claims."""
+
+    places: Ints
+    """Which text of the answer each window is of."""
+    windows: list[Window]
+
+    @cached_property
+    def is_repeat(self) -> Bools:
+        """Whether an earlier window has the same ids: judging it tells nothing new."""
+        seen: dict[bytes, int] = {}
+        first = [seen.setdefault(w.ids.tobytes(), k) for k, w in enumerate(self.windows)]
+        return np.asarray(np.array(first, dtype=np.int64) != np.arange(len(first)))
+
+    def shared(self, distinct: frozenset[int]) -> Ints:
+        """How many of the token ids `distinct` each window holds, shape (windows,)."""
+        counts = np.zeros(len(self.windows), dtype=np.int32)
+        for token in distinct & self._holders.keys():
+            counts[self._holders[token]] += 1
+        return counts
+
+    @cached_property
+    def _holders(self) -> dict[int, Ints]:
+        """The windows that hold a token: a claim looks up its few tokens instead of going through all windows."""
+        holders: dict[int, list[int]] = {}
+        for k, window in enumerate(self.windows):
+            for token in window.distinct:
+                holders.setdefault(token, []).append(k)
+        return {token: np.array(held, dtype=np.int32) for token, held in holders.items()}
+
+
 @dataclass(frozen=True, slots=True)
 class Texts:
     """The distinct texts among N, tokenised and split once; windows of them are cut once for a length limit."""
@@ -68,6 +102,8 @@ class Texts:
     spans: list[list[dict[str, int]]]
     config: EvidenceConfig
     cache: dict[tuple[int, int], list[Window]]
+    groups: dict[tuple[int, int, int], Group]
+    """Of the answer asked for last: its claims come one after the other."""
 
     @classmethod
     def of(
@@ -86,22 +122,29 @@ class Texts:
             spans=sentence_spans(distinct).to_pylist(),
             config=config,
             cache={},
+            groups={},
         )
 
-    def windows(self, lo: int, hi: int, n_claim_tokens: int) -> list[tuple[int, Window]]:
-        """(place among lo:hi, window) of the texts lo:hi that fit beside a claim of so many tokens."""
+    def windows(self, lo: int, hi: int, n_claim_tokens: int) -> Group:
+        """The windows of the texts lo:hi that fit beside a claim of so many tokens."""
         limit_claim = max(n_claim_tokens, self.config.max_pair_tokens // 4)  # one limit for all usual claims
         limit = max(
             self.config.max_pair_tokens - N_SPECIAL_TOKENS - limit_claim, self.config.min_premise_tokens
         )
         limit = min(limit, self.config.max_pair_tokens - N_SPECIAL_TOKENS - n_claim_tokens)
-        out = []
-        for k in range(lo, hi):
-            key = (int(self.index[k]), limit)
-            if key not in self.cache:
-                self.cache[key] = list(_windows(self.tokens, key[0], self.spans[key[0]], limit, self.config))
-            out += [(k - lo, window) for window in self.cache[key]]
-        return out
+        if (lo, hi, limit) not in self.groups:
+            if any(key[:2] != (lo, hi) for key in self.groups):
+                self.groups.clear()
+            found = [(k - lo, window) for k in range(lo, hi) for window in self._of_text(k, limit)]
+            places = np.array([place for place, _ in found], dtype=np.int32)
+            self.groups[lo, hi, limit] = Group(places, [window for _, window in found])
+        return self.groups[lo, hi, limit]
+
+    def _of_text(self, k: int, limit: int) -> list[Window]:
+        key = (int(self.index[k]), limit)
+        if key not in self.cache:
+            self.cache[key] = list(_windows(self.tokens, key[0], self.spans[key[0]], limit, self.config))
+        return self.cache[key]
 
 
 def _windows(

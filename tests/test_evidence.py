@@ -13,9 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from claimscore.jobs import evidence, pairs
-from claimscore.jobs.config import EvidenceConfig, SegmentConfig
-from claimscore.jobs.records import CLAIMS, LOG
-from claimscore.jobs.segment import sentence_spans
+from claimscore.jobs.config import EvidenceConfig
 
 
 def _load(name: str):
@@ -26,53 +24,26 @@ def _load(name: str):
     return module
 
 
-JUDGE = _load("stub_models").StubJudge()
+fixture = _load("evidence_fixture")
+JUDGE, spans, pair_up = fixture.JUDGE, fixture.spans, fixture.pair_up
+a_log, some_claims = fixture.a_log, fixture.some_claims
 
 
-def spans(texts: pa.Array) -> pa.ListArray:
-    """Sentences under the default config."""
-    return sentence_spans(texts, SegmentConfig())
-
-
-def a_log(*chunk_lists: list[str]) -> pa.Table:
-    """Answers r0, r1 ... with chunks c0, c1 ... each."""
-    rows = [
-        {
-            "request_id": f"r{k}",
-            "chunks": [{"id": f"c{i}", "text": text, "score": None} for i, text in enumerate(texts)],
-            "flags": [],
-        }
-        for k, texts in enumerate(chunk_lists)
-    ]
-    return pa.Table.from_pylist(rows, schema=LOG)
-
-
-def some_claims(*claims: tuple[str, str, list[str]]) -> pa.Table:
-    """(request id, text, cited ids) as claims."""
-    rows = [
-        {
-            "request_id": request_id,
-            "claim_index": k,
-            "sentence_index": k,
-            "start": 0,
-            "end": 0,
-            "text": text,
-            "source": "atomic",
-            "decompose_outcome": "atomic",
-            "unjudgeable": None,
-            "cited_ids": cited,
-            "fabricated_marks": [],
-            "quotes": [],
-        }
-        for k, (request_id, text, cited) in enumerate(claims)
-    ]
-    return pa.Table.from_pylist(rows, schema=CLAIMS)
-
-
-def pair_up(log: pa.Table, claims: pa.Table, **settings_: int) -> tuple[pa.Table, pa.Table]:
-    """window_pairs with the stub tokenizer."""
-    config = EvidenceConfig(**settings_)
-    return evidence.window_pairs(log, claims, encode=JUDGE.encode, sentence_spans=spans, config=config)
+WORDS = [
+    "alpha",
+    "bravo",
+    "carol",
+    "delta",
+    "eagle",
+    "fancy",
+    "giant",
+    "hotel",
+    "india",
+    "jolly",
+    "koala",
+    "lemon",
+]
+_windows = st.lists(st.sampled_from(WORDS), min_size=1, max_size=9, unique=True).map(" ".join)
 
 
 def test_windows_are_whole_sentences_with_overlap():
@@ -170,27 +141,93 @@ def test_a_probability_outside_0_to_1_is_refused():
         pairs.judge_pairs(found, lambda p, _: np.full((len(p), 3), 1.5, dtype=np.float32))
 
 
-def test_joined_windows_cover_a_claim_that_no_single_one_entails():
-    """Two chunks that each hold half of the claim are joined in document order."""
-    log = a_log(["The lab is on floor four.", "Nothing of interest.", "Floor four is closed."])
-    found, _ = pair_up(log, some_claims(("r0", "The lab is on floor four and closed.", [])))
-    _, probs = pairs.judge_pairs(found, JUDGE.probabilities)
+@settings(max_examples=60, deadline=None)
+@given(st.lists(_windows, min_size=1, max_size=8), _windows)
+def test_a_chunk_that_shares_less_takes_no_window(chunks: list[str], another: str):
+    """Every window that was judged is judged still, where the new chunk shares no more of the claim than it."""
+    claims = some_claims(("r0", " ".join(WORDS), []))
+    before, _ = pair_up(a_log(chunks), claims, max_windows=3)
+    after, _ = pair_up(a_log([*chunks, another]), claims, max_windows=3)
 
-    joined = evidence.joined_pairs(found, probs, EvidenceConfig())
+    new = len(another.split()) / len(WORDS)
+    kept = after.column("premise_ids").to_pylist()  # of two copies either will do
+    rows = zip(before.column("premise_ids").to_pylist(), before.column("overlap").to_pylist(), strict=True)
+    assert all(ids in kept for ids, overlap in rows if overlap >= np.float32(new))
 
-    assert [[s["chunk_index"] for s in premise] for premise in joined.column("premise").to_pylist()] == [
-        [0, 2]
+
+def test_each_chunk_keeps_its_best_window():
+    """Many windows of one chunk that overlap more do not push the only window of another out."""
+    noise = " ".join(f"The hotel in town {k} may let guests stay." for k in range(30))
+
+    found, _ = pair_up(
+        a_log([noise, "Pets: let in."]),
+        some_claims(("r0", "The hotel may let dogs stay.", [])),
+        max_windows=3,
+        window_sentences=1,
+        overlap_sentences=0,
+    )
+
+    chunks = [p[0]["chunk_index"] for p in found.column("premise").to_pylist()]
+    assert chunks == [0, 0, 0, 1]
+
+
+def test_copies_of_a_chunk_take_no_place():
+    """Twenty copies of one chunk leave room for two others that overlap less."""
+    log = a_log([*["The hotel may let guests stay."] * 20, "The hotel is old.", "The hotel."])
+
+    found, _ = pair_up(log, some_claims(("r0", "The hotel may let dogs stay.", [])), max_windows=3)
+
+    assert [p[0]["chunk_index"] for p in found.column("premise").to_pylist()] == [0, 20, 21]
+
+
+def with_unknown(texts: pa.Array) -> pa.Table:
+    """The stub tokenizer, to which words that begin with `q` are unknown: id 3."""
+    table = JUDGE.encode(texts)
+    ids = [
+        [3 if text[start] == "q" else i for i, start in zip(*row, strict=True)]
+        for text, *row in zip(
+            texts.to_pylist(), table["ids"].to_pylist(), table["starts"].to_pylist(), strict=True
+        )
+    ]
+    return table.set_column(0, "ids", pa.array(ids, pa.list_(pa.int32())))
+
+
+@pytest.mark.parametrize(
+    ("claim", "unk_id", "errors"),
+    [
+        ("qa b c d", 3, []),
+        ("qa qb c d", 3, ["unknown_script"]),
+        ("qa qb", 3, ["unknown_script"]),
+        ("qa qb", None, []),
+    ],
+)
+def test_a_claim_of_unknown_tokens_is_not_judged(claim: str, unk_id: int | None, errors: list[str]):
+    """More than a quarter of unknown tokens: the claim is named and makes no pair; any unknown word would entail it."""
+    found, unpaired = evidence.window_pairs(
+        a_log(["qx qy"]),
+        some_claims(("r0", claim, [])),
+        encode=with_unknown,
+        sentence_spans=spans,
+        config=EvidenceConfig(),
+        unk_id=unk_id,
+    )
+
+    assert unpaired.column("error").to_pylist() == errors
+    assert found.num_rows == 1 - len(errors)
+
+
+def test_samples_support_no_claim_of_unknown_tokens():
+    """A claim of unknown tokens makes no pair with a sample either."""
+    row = {"request_id": "r0", "sample_index": 0, "text": "qx qy.", "outcome": "ok"}
+    samples = pa.table({name: pa.array([value]) for name, value in row.items()})
+    options = {"encode": with_unknown, "sentence_spans": spans, "config": EvidenceConfig()}
+    claims = some_claims(("r0", "qa qb", []))
+
+    counts = [
+        evidence.sample_pairs(samples, claims, unk_id=unk_id, **options).num_rows for unk_id in (3, None)
     ]
 
-
-def test_an_entailed_claim_is_not_joined():
-    """A claim that a window entails needs no second hop."""
-    found, _ = pair_up(
-        a_log(["The gate opens at noon.", "More."]), some_claims(("r0", "The gate opens at noon.", []))
-    )
-    _, probs = pairs.judge_pairs(found, JUDGE.probabilities)
-
-    assert evidence.joined_pairs(found, probs, EvidenceConfig()).num_rows == 0
+    assert counts == [0, 1]
 
 
 def test_premise_texts_slice_the_chunks():

@@ -34,6 +34,14 @@ def test_text_cannot_place_a_separator(tmp_path):
     assert found.count(3) == 4
 
 
+def test_what_the_tokenizer_does_not_know_has_the_unknown_id(tmp_path):
+    """Two words of a foreign script have the same ids, and `unk_id` is among them."""
+    tokenizer = load_tokenizer(str(tiny.write_tiny(tmp_path)))
+    first, second = tokenizer.encode(pa.array(["ሙዝየም", "ሆቴል"]))["ids"].to_pylist()
+
+    assert (set(first), tokenizer.unk_id in first) == (set(second), True)
+
+
 def test_truncation_and_padding_of_the_file_are_off(tmp_path):
     """A checkpoint that ships its training length does not cut ours."""
     lengths = load_tokenizer(str(tiny.write_tiny(tmp_path))).encode(pa.array(["a b " * 100, "a"]))["ids"]
