@@ -125,3 +125,14 @@ def test_what_is_too_much_to_search_is_no_conflation(monkeypatch):
         flags += signals.novelty(log, claims).column("conflated").to_pylist()
 
     assert flags == [True, False]
+
+
+def test_conflation_is_looked_for_in_the_own_answer():
+    """One claim, bound together by the chunk of its own answer and torn apart by that of another, in either order."""
+    bound, torn = "Zurich opened in 2004.", "Zurich opened in 1998. Rooms are small. Geneva opened in 2004."
+
+    found = signals.novelty(
+        a_log([([bound], None), ([torn], None)]), some_claims([(k, bound, []) for k in (0, 1, 0)])
+    )
+
+    assert found.column("conflated").to_pylist() == [False, True, False]
