@@ -155,6 +155,12 @@ class JudgeProxy:
     def __init__(self, probabilities: Callable[..., Any], model: str) -> None:
         self._probabilities, self._model = probabilities, model
 
+    @property
+    def unk_id(self) -> int | None:
+        """See pipeline.Judge."""
+        unk_id: int = _tokenizer(self._model).unk_id
+        return unk_id
+
     def encode(self, texts: pa.Array) -> pa.Table:
         """See pipeline.Judge."""
         return _tokenizer(self._model).encode(texts)

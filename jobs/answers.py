@@ -35,7 +35,8 @@ def summarise(log: pa.Table, verdicts: pa.Table, signals: pa.Table, config: Poli
     Args:
         log: records.LOG, one row an answer.
         verdicts: records.VERDICTS of all their claims, and of no other answer.
-        signals: beside `log`: refused (bool: a refusal by marker or status), is_refusal_status (bool), n_hedges,
+        signals: beside `log`: refused (bool: a refusal by marker or status), is_refusal_status (bool),
+            uncarried_marks (list<string>: fabricated marks that stand on no claim), n_hedges,
             n_low_probability_tokens, injection_suspected, high_risk_reasons, n_samples.
         config: the policy.
 
@@ -48,6 +49,8 @@ def summarise(log: pa.Table, verdicts: pa.Table, signals: pa.Table, config: Poli
     frame = frame.with_columns(pl.col("^n_.*claims$|^n_scored$|^n_citation_ok$").fill_null(0))
     counts = [name for name in frame.columns if name.startswith("n_") and name != "n_low_probability_tokens"]
     frame = frame.with_columns(pl.col(counts).fill_null(0).cast(pl.Int32))
+    uncarried = pl.col("uncarried_marks").list.len().cast(pl.Int32)
+    frame = frame.with_columns(n_fabricated_citations=pl.col("n_fabricated_citations") + uncarried)
     frame = _with_state(frame)
     frame = _with_rates(frame)
     frame = _with_action(frame, config)

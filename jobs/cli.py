@@ -19,6 +19,7 @@ from claimscore.jobs.config import Config, load_config
 from claimscore.jobs.errors import ClaimscoreError
 
 EXIT_UNFINISHED = 3
+EXIT_INTERRUPTED = 130
 
 
 class _Group(click.Group):
@@ -27,6 +28,11 @@ class _Group(click.Group):
             return super().invoke(ctx)
         except ClaimscoreError as err:
             raise click.ClickException(_one_line(str(err))) from err
+        except KeyboardInterrupt:
+            click.echo(
+                "interrupted; what is finished is kept, and the same command goes on from there", err=True
+            )
+            raise SystemExit(EXIT_INTERRUPTED) from None
 
 
 def _one_line(text: str) -> str:

@@ -1,11 +1,12 @@
 """What a run would make, why, and what it would cost: reads footers, manifests and a few rows, runs nothing.
 
-Costs are reckoned from a sample of the stale answers and from the rates of the last run of this output, or from the
-`assumed_` rates of `[cluster]` where there was none. They are estimates, and say from what they come.
+Costs are reckoned from a sample of the stale answers and from the rates that runs of this output have measured, or from
+the `assumed_` rates of `[cluster]` where there was none. They are estimates, and say from what they come.
 """
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections import Counter
 from collections.abc import Sequence
@@ -20,6 +21,7 @@ from claimscore.jobs.errors import InputError
 from claimscore.jobs.nightly import DayPlan, plan_day
 from claimscore.jobs.plan import TABLES, Weights
 from claimscore.jobs.read import read_shard
+from claimscore.jobs.records import LOG
 from claimscore.jobs.segment import sentence_spans, split_sentences
 from claimscore.jobs.store import Store
 from claimscore.jobs.windows import list_array
@@ -70,29 +72,56 @@ def _plan_one(config: Config, store: Store, plan: DayPlan) -> dict[str, Any]:
     }
 
 
+def remember(store: Store, day: dict[str, Any], shards_in_flight: int) -> None:
+    """Keep the rates that a day of a run has measured (state/rates.json); one that made nothing changes nothing."""
+    made, seconds = day["n_made_of"], day["seconds"]
+    side_by_side = min(shards_in_flight, max(1, day["n_made"]))  # the seconds of shards overlap
+    measured = {}
+    for unit, table in (("pairs", "scores"), ("claims", "claims")):
+        if made.get(f"n_{unit}") and seconds.get(table):
+            measured[f"{unit}_per_s"] = made[f"n_{unit}"] / seconds[table] * side_by_side
+    if made.get("n_claims") and made.get("answers"):
+        measured["claims_per_answer"] = made["n_claims"] / made["answers"]
+    if made.get("n_claims") and made.get("n_pairs"):
+        measured["pairs_per_claim"] = made["n_pairs"] / made["n_claims"]
+    if measured:
+        store.root.put(
+            "state/rates.json", (json.dumps(_remembered(store) | measured, indent=2) + "\n").encode()
+        )
+
+
+def _remembered(store: Store) -> dict[str, float]:
+    """The rates of earlier runs; none where there was no run, or the file is not one of ours."""
+    try:
+        rates = json.loads(store.root.get("state/rates.json") or b"{}")
+        return {name: float(rate) for name, rate in rates.items() if float(rate) > 0}
+    except (ValueError, TypeError, AttributeError):
+        return {}
+
+
 def _estimate(config: Config, store: Store, plan: DayPlan, stale_rows: dict[str, int]) -> dict[str, Any]:
-    """Tokens, pairs and seconds of the stale claims and scores."""
+    """Tokens, pairs and seconds of the stale claims and scores; loading the models is not in it."""
     if not stale_rows["scores"] and not stale_rows["claims"]:
         return {"n_llm_tokens": 0, "n_pairs": 0, "model_s": 0.0, "rates_from": "nothing to run"}
-    per_row = _per_row(config, plan)
-    rates, source = _rates(config, store)
-    n_pairs = round(per_row["pairs"] * stale_rows["scores"])
-    n_claims = per_row["claims"] * stale_rows["claims"]
+    rates, per_row = _remembered(store), _per_row(config, plan)
+    claims_per_row = rates.get("claims_per_answer", per_row["claims"])
+    n_pairs = round(claims_per_row * rates.get("pairs_per_claim", per_row["windows"]) * stale_rows["scores"])
+    n_claims = claims_per_row * stale_rows["claims"]
+    pairs_per_s = rates.get("pairs_per_s", config.cluster.assumed_pairs_per_s)
+    claims_per_s = rates.get("claims_per_s", config.cluster.assumed_claims_per_s)
     return {
         "n_llm_tokens": round(per_row["llm_tokens"] * stale_rows["claims"]),
         "n_pairs": n_pairs,
-        "model_s": round(n_pairs / rates["pairs"] + n_claims / rates["claims"], 1),
-        "rates_from": source,
+        "model_s": round(n_pairs / pairs_per_s + n_claims / claims_per_s, 1),
+        "rates_from": "measured in earlier runs" if rates else "assumed ([cluster] assumed_...)",
     }
 
 
 def _per_row(config: Config, plan: DayPlan) -> dict[str, float]:
-    """Means an answer over up to 200 rows of the first stale shard."""
-    task = next(task for task in plan.tasks if task.shard.shard_id in plan.stale)
-    log, _ = read_shard(plan.fs, task.shard, config.read, task.repeats)
-    log = log.slice(0, SAMPLE_ROWS)
+    """Means an answer over up to 200 rows of the first stale shard that can be read."""
+    log = _first_rows(config, plan)
     if not log.num_rows:
-        return {"claims": 0.0, "pairs": 0.0, "llm_tokens": 0.0}
+        return {"claims": 0.0, "windows": 0.0, "llm_tokens": 0.0}
     answers = pa.array(log.column("answer").to_pylist(), pa.string())
     sentences = split_sentences(answers, config.segment)
     n_chars = pc.sum(pc.utf8_length(sentences.column("text"))).as_py() or 0
@@ -100,41 +129,18 @@ def _per_row(config: Config, plan: DayPlan) -> dict[str, float]:
     step = config.evidence.window_sentences - config.evidence.overlap_sentences
     n_windows = float(np.ceil(np.asarray(pc.list_value_length(spans), dtype=np.float64) / step).sum())
     n_rows = log.num_rows
-    n_claims = 2 * sentences.num_rows / n_rows  # chat answers hold about two claims a sentence
-    windows = min(n_windows / n_rows, 2 * config.evidence.max_windows)
     return {
-        "claims": n_claims,
-        "pairs": n_claims * windows,
+        "claims": 2 * sentences.num_rows / n_rows,  # chat answers hold about two claims a sentence
+        "windows": min(n_windows / n_rows, 2 * config.evidence.max_windows),
         # Prompt: template, sentence and its context; reply: the sentence's words once more and some JSON.
         "llm_tokens": (_PROMPT_TOKENS * sentences.num_rows + 3.5 * n_chars * _TOKENS_PER_CHAR) / n_rows,
     }
 
 
-def _rates(config: Config, store: Store) -> tuple[dict[str, float], str]:
-    """Pairs and claims a second, as the last run that judged or decomposed did them; else as assumed."""
-    rates = {"pairs": config.cluster.assumed_pairs_per_s, "claims": config.cluster.assumed_claims_per_s}
-    last = _last_run(store)
-    measured = []
-    for unit, table, count in (("pairs", "scores", "n_pairs"), ("claims", "claims", "n_claims")):
-        seconds = sum(day["seconds"].get(table, 0.0) for day in last["days"])
-        n = sum(day["n_made_of"].get(count, 0) for day in last["days"])
-        if n and seconds:
-            # Shards run side by side: their seconds overlap.
-            rates[unit] = (
-                n / seconds * min(config.cluster.shards_in_flight, max(1, last["days"][0]["n_shards"]))
-            )
-            measured.append(unit)
-    return rates, f"the last run ({' and '.join(measured)})" if measured else "[cluster] assumed rates"
-
-
-def _last_run(store: Store) -> dict[str, Any]:
-    """The record of the last run; one without days where there is none, or none that can be read."""
-    try:
-        last = json.loads(store.root.get("state/run.json") or b"{}")
-        return {
-            "days": [
-                day for day in last["days"] if day["seconds"] is not None and day["n_made_of"] is not None
-            ]
-        }
-    except (ValueError, TypeError, KeyError):
-        return {"days": []}
+def _first_rows(config: Config, plan: DayPlan) -> pa.Table:
+    """Some rows of a stale shard; none where no stale shard can be read: the run will say why."""
+    for task in plan.tasks:
+        if task.shard.shard_id in plan.stale:
+            with contextlib.suppress(InputError):
+                return read_shard(plan.fs, task.shard, config.read, task.repeats)[0].slice(0, SAMPLE_ROWS)
+    return LOG.empty_table()

@@ -19,6 +19,7 @@ from typing import Any
 
 import pyarrow.fs as pafs
 
+from claimscore.jobs import estimate
 from claimscore.jobs.config import Config, as_toml_like
 from claimscore.jobs.errors import ClaimscoreError, InputError
 from claimscore.jobs.nightly import DayPlan, DayReport, Execute, Outcome, plan_day, run_day
@@ -60,12 +61,12 @@ def run_days(
             if warning and not done:
                 report["warnings"].insert(0, warning)
             done.append(report)
+            estimate.remember(store, report, config.cluster.shards_in_flight)
             record |= {"weights": dataclasses.asdict(weights), "days": done}
             _write(store, record, began, _exit_code(done) if len(done) == len(days) else None)
+            if report["series"] and not backfill:
+                store.set_current(report["series"])
             yield report
-        series = [report["series"] for report in done if report["series"]]
-        if series and not backfill:
-            store.set_current(series[-1])
 
 
 def _run_one(

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from claimscore.jobs.errors import ModelError
 from claimscore.jobs.records import SCORES
 from claimscore.jobs.windows import Ints, list_array, list_offsets
 
@@ -68,7 +69,7 @@ def judge_pairs(pairs: pa.Table, probabilities: Probabilities) -> tuple[pa.Table
     A pair whose probabilities are not finite has the error `nan` and no probabilities. No pairs: no call.
 
     Raises:
-        ValueError: a probability lies outside 0..1, or the judge gave another number of rows.
+        ModelError: a probability lies outside 0..1, or the judge gave another number of rows.
     """
     first, inverse = unique_pairs(pairs)
     if not len(first):
@@ -82,8 +83,10 @@ def judge_pairs(pairs: pa.Table, probabilities: Probabilities) -> tuple[pa.Table
         or np.nanmin(probs, initial=0) < 0
         or np.nanmax(probs, initial=0) > 1 + 1e-4
     ):
-        raise ValueError(
-            f"judge: probabilities of shape {probs.shape} or outside 0..1 for {len(first)} pairs"
+        raise ModelError(
+            f"judge: probabilities of shape {probs.shape} from {np.nanmin(probs, initial=0):.3g} to "
+            f"{np.nanmax(probs, initial=0):.3g} for {len(first)} pairs, expected (pairs, 3) within 0..1; "
+            "check the checkpoint"
         )
     probs_P3 = probs[inverse]
     bad = np.asarray(~np.isfinite(probs_P3).all(axis=1))

@@ -39,6 +39,10 @@ T = TypeVar("T")
 class Judge(Protocol):
     """An NLI cross-encoder: the judge, or the checker that guards decomposition."""
 
+    @property
+    def unk_id(self) -> int | None:
+        """The id of what the tokenizer does not know; None where it knows all."""
+
     def encode(self, texts: pa.Array) -> pa.Table:
         """Ids, starts and ends (list<int32>) of each text, without special tokens."""
 
@@ -76,11 +80,8 @@ def make_claims(log: pa.Table, models: Models, config: Config) -> tuple[pa.Table
         "temperature": 0.0,
         "deadline_s": config.decompose.deadline_s,
     }
-    sentences = segment.split_sentences(_column(log, "answer"), config.segment)
-    sentences = citations.parse_citations(sentences, log, config.citations)
-    sentences = _with_status_refusals(sentences, log, config)
     return decompose.make_claims(
-        sentences,
+        _sentences(log, config),
         _column(log, "request_id"),
         complete=lambda system, users: llm.complete(system, users, **options),
         entails=lambda premises, claims: entailment(
@@ -88,6 +89,13 @@ def make_claims(log: pa.Table, models: Models, config: Config) -> tuple[pa.Table
         ),
         config=config.decompose,
     )
+
+
+def _sentences(log: pa.Table, config: Config) -> pa.Table:
+    """records.SENTENCES of the answers of `log`, with their citations and refusals."""
+    sentences = segment.split_sentences(_column(log, "answer"), config.segment)
+    sentences = citations.parse_citations(sentences, log, config.citations)
+    return _with_status_refusals(sentences, log, config)
 
 
 # What a refusal in free words says somewhere: that there is none, in the languages of our logs and their neighbours.
@@ -137,6 +145,7 @@ def make_scores(log: pa.Table, claims: pa.Table, models: Models, config: Config,
         encode=judge.encode,
         sentence_spans=lambda texts: segment.sentence_spans(texts, config.segment),
         config=config.evidence,
+        unk_id=judge.unk_id,
     )
     single, probs_P3 = pairs.judge_pairs(found, judge.probabilities)
     tick("pairs", single.num_rows)
@@ -160,6 +169,7 @@ def make_sample_scores(
         encode=judge.encode,
         sentence_spans=lambda texts: segment.sentence_spans(texts, config.segment),
         config=config.evidence,
+        unk_id=judge.unk_id,
     )
     scored, _ = pairs.judge_pairs(found, judge.probabilities)
     tick("pairs", scored.num_rows)
@@ -204,7 +214,7 @@ def make_answers(
     log: pa.Table, verdict_table: pa.Table, risky: pa.Table, samples: pa.Table, config: Config
 ) -> pa.Table:
     """records.ANSWERS of `log`: no model."""
-    beside = signals.of_answers(log, risky, samples, config)
+    beside = signals.of_answers(log, _sentences(log, config), risky, samples, config)
     return answer_rules.summarise(log, verdict_table, beside, config.policy)
 
 

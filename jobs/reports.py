@@ -28,6 +28,7 @@ _STYLE = {
     Verdict.UNSUPPORTED: "yellow",
     Verdict.UNSCORED: "magenta",
 }
+_SHOWN_FLIPS = 30
 _SHOWN_METRICS = (
     "groundedness",
     "hallucination_rate",
@@ -47,9 +48,11 @@ def print_run(report: dict[str, Any]) -> None:
     states = _prefixed(counts.get("answers", {}), "state_")
     verdicts = _prefixed(counts.get("verdicts", {}), "verdict_")
     total, n_claims = report["n_rows"], max(1, report["n_claims"])
+    n_failed = total - sum(states.values()) - sum(quarantined.values())
+    failed = f" + {n_failed:,} in failed shards" if n_failed else ""
     console.print(
         f"[bold]{report['date']}[/bold]: {total:,} rows = {sum(states.values()):,} answers + "
-        f"{sum(quarantined.values()):,} quarantined; {report['n_made']} of {report['n_shards']} shards made, "
+        f"{sum(quarantined.values()):,} quarantined{failed}; {report['n_made']} of {report['n_shards']} shards made, "
         f"{report['wall_s']:.1f} s",
         highlight=False,
     )
@@ -65,7 +68,9 @@ def print_run(report: dict[str, Any]) -> None:
 
 
 def _print_metrics(rates: list[dict[str, Any]], console: Console) -> None:
-    shown = [row for row in rates if row["metric"] in _SHOWN_METRICS and row["denominator"]]
+    # A log without prompt versions has one group of none: the rates of all once more.
+    told = [row for row in rates if row["grouping"] == "all" or row["prompt_version"] is not None]
+    shown = [row for row in told if row["metric"] in _SHOWN_METRICS and row["denominator"]]
     shown.sort(key=lambda row: (_SHOWN_METRICS.index(row["metric"]), row["prompt_version"] or ""))
     rows = [
         [
@@ -99,7 +104,7 @@ def print_plan(document: dict[str, Any]) -> None:
             cost = day["estimate"]
             console.print(
                 f"about {cost['n_llm_tokens']:,} LLM tokens, {cost['n_pairs']:,} pairs, {cost['model_s']:,.0f} s of the "
-                f"models, at the rates of {cost['rates_from']}",
+                f"models; rates: {cost['rates_from']}",
                 highlight=False,
                 markup=False,
             )
@@ -117,6 +122,11 @@ def find_answer(out: str, request_id: str, series: str | None) -> dict[str, Any]
         InputError: no such answer in the series, or no series at all.
     """
     store = Store(out, StoreConfig(out=out))
+    known = store.list_series()
+    if series is not None and series not in known:
+        raise InputError(
+            f"{out}: no series {series!r}, expected one of {', '.join(known) or 'none: run a day first'}"
+        )
     series = series or store.current()
     if series is None:
         raise InputError(f"{out}: no finished run, expected one; give --out, or run a day first")
@@ -256,15 +266,21 @@ def print_comparison(document: dict[str, Any]) -> None:
     shifts = [
         [s["metric"], s["prompt_version"] or "all", s["value_a"], s["value_b"], s["shift"]]
         for s in document["shifts"]
+        if s["shift"]
     ]
-    table("Shift of each metric", ["metric", "prompt_version", a, b, "shift"], shifts, console=console)
-    flips = [[f["request_id"], f["verdict_a"], f["verdict_b"], f["claim"]] for f in document["flips"][:30]]
-    table(
-        f"Claims that flipped ({len(document['flips'])}; the first 30)",
-        ["request_id", a, b, "claim"],
-        flips,
-        console=console,
-    )
+    if shifts:
+        console.print(f"a: {a}, b: {b}", highlight=False)
+        table("Metrics that shifted", ["metric", "prompt", "a", "b", "b - a"], shifts, console=console)
+    else:
+        console.print("no metric shifted")
+    flips = [[f["request_id"], f["verdict_a"], f["verdict_b"], f["claim"]] for f in document["flips"]]
+    if flips:
+        title = f"Claims that flipped: {len(flips)}" + (
+            f", the first {_SHOWN_FLIPS}" if len(flips) > _SHOWN_FLIPS else ""
+        )
+        table(title, ["request_id", "a", "b", "claim"], flips[:_SHOWN_FLIPS], console=console)
+    else:
+        console.print("no claim flipped")
 
 
 def _prefixed(counts: dict[str, int], prefix: str) -> dict[str, int]:

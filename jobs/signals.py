@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from claimscore.jobs import citations, evidence, rules, segment, triage, verdicts
+from claimscore.jobs import citations, evidence, rules, triage, verdicts
 from claimscore.jobs.config import Config
 from claimscore.jobs.windows import list_array, list_offsets
 
@@ -89,10 +89,11 @@ def _quotes_found(quotes: pa.ListArray, chunk_texts: pa.ListArray, of_claim: lis
     return pa.array(out, pa.bool_())
 
 
-def of_answers(log: pa.Table, risky: pa.Table, samples: pa.Table, config: Config) -> pa.Table:
+def of_answers(
+    log: pa.Table, sentences: pa.Table, risky: pa.Table, samples: pa.Table, config: Config
+) -> pa.Table:
     """Beside `log`: the signals that answers.summarise takes. No answers: no rows."""
     answers = _column(log, "answer")
-    sentences = segment.split_sentences(answers, config.segment)
     refusing = set(sentences.filter(sentences.column("is_refusal")).column("answer_index").to_pylist())
     reasons = dict(
         zip(risky.column("request_id").to_pylist(), risky.column("reasons").to_pylist(), strict=True)
@@ -109,6 +110,7 @@ def of_answers(log: pa.Table, risky: pa.Table, samples: pa.Table, config: Config
     return pa.table(
         {
             "refused": pa.array([k in refusing for k in range(log.num_rows)], pa.bool_()),
+            "uncarried_marks": citations.uncarried_marks(sentences, log.num_rows),
             "is_refusal_status": pa.array(refusal_statuses(log, config), pa.bool_()),
             "n_hedges": rules.count_hedges(answers, config.policy.hedges),
             "n_low_probability_tokens": triage.low_probability_tokens(log, config.triage.low_logprob),

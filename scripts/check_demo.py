@@ -5,7 +5,7 @@
 A predicted claim is matched to the gold claim of its sentence that shares most words with it; a claim that is the whole
 sentence stands for every fact of it. Recall: the planted hallucinations that some matched claim flags. Precision: the
 flagged claims that carry a planted one; a flag where the gold has no claim at all is a false alarm. Intervals are
-Wilson's, 95%. Prints an aligned table and, last, one line of JSON. Knows nothing of how verdicts are made.
+Wilson's, 95%. Prints aligned tables and, with --json, one line of JSON last. Knows nothing of how verdicts are made.
 """
 
 from __future__ import annotations
@@ -239,14 +239,16 @@ def score_parts(verdicts: pa.Table, gold: pa.Table, gold_answers: pa.Table) -> d
     return parts
 
 
-def print_scores(parts: Mapping[str, Row], states: Row) -> None:
-    """Everything as aligned tables, then the same as one line of JSON."""
+def print_scores(parts: Mapping[str, Row], states: Row, *, as_json: bool) -> None:
+    """Everything as aligned tables, then, where asked, the same as one line of JSON."""
     for kind in ("recall", "precision", "verdict_agreement"):
         print_rates(kind, {name: part[kind] for name, part in parts.items()})
     print_rates("recall by type", parts["all"]["by_type"])
     print_rates("answers", states)
     counts = {key: value for key, value in parts["all"].items() if key.startswith("n_")}
     print("\n" + ", ".join(f"{key} {value}" for key, value in counts.items()))
+    if not as_json:
+        return
     lists = {"missed", "false_alarms"}
     summary = {name: {k: v for k, v in part.items() if k not in lists} for name, part in parts.items()}
     print(json.dumps(summary | {"answers": states}))
@@ -258,6 +260,7 @@ def main() -> int:
     parser.add_argument("--run", type=Path, default=ROOT / "demo-run" / "out", help="output root of the run")
     parser.add_argument("--gold", type=Path, default=ROOT / "demo-run" / "gold.parquet", help="the gold file")
     parser.add_argument("--series", help="judge series, where the run has several")
+    parser.add_argument("--json", action="store_true", help="print the same as one line of JSON, last")
     parser.add_argument("--errors", action="store_true", help="print every miss and every false alarm")
     args = parser.parse_args()
     try:
@@ -271,7 +274,7 @@ def main() -> int:
     parts = score_parts(verdicts, gold, gold_answers)
     if args.errors:
         print_errors(parts["all"])
-    print_scores(parts, score_states(answers, gold_answers))
+    print_scores(parts, score_states(answers, gold_answers), as_json=args.json)
     return 0
 
 

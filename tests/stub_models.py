@@ -22,6 +22,8 @@ class StubJudge:
     Counts its calls, so that a test can say that no model was touched.
     """
 
+    unk_id = None
+
     def __init__(self) -> None:
         self.n_calls = 0
         self.n_pairs = 0

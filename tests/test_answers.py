@@ -15,6 +15,7 @@ CHUNKS = [{"id": "a", "text": "One.", "score": 0.9}, {"id": "b", "text": "Two.",
 SIGNALS = {
     "refused": pa.bool_(),
     "is_refusal_status": pa.bool_(),
+    "uncarried_marks": pa.list_(pa.string()),
     "n_hedges": pa.int32(),
     "n_low_probability_tokens": pa.int32(),
     "injection_suspected": pa.bool_(),
@@ -62,7 +63,13 @@ def add_up(
 ) -> dict:
     """The answers row of r."""
     row = {"request_id": "r", "answer": answer, "chunks": CHUNKS, "flags": []} | (log or {})
-    signal = {"refused": False, "is_refusal_status": False, "n_hedges": 0, "injection_suspected": False}
+    signal = {
+        "refused": False,
+        "is_refusal_status": False,
+        "uncarried_marks": [],
+        "n_hedges": 0,
+        "injection_suspected": False,
+    }
     signal |= {"n_low_probability_tokens": None, "high_risk_reasons": [], "n_samples": 0} | (signals or {})
     table = summarise(
         pa.Table.from_pylist([row], schema=LOG),
@@ -124,6 +131,17 @@ def test_a_refusal_by_status_hides_nothing():
 
     assert (false["state"], false["hallucinated"], false["action"]) == ("scored", True, "refuse")
     assert (invented["action"], invented["action_reason"]) == ("refuse", "fabricated_citation")
+
+
+def test_an_invented_mark_without_a_claim_refuses():
+    """A refusal that cites what was not retrieved is not delivered."""
+    row = add_up([], signals={"refused": True, "uncarried_marks": ["[7]"]})
+
+    assert (row["state"], row["action_reason"], row["hallucinated"]) == (
+        "refusal",
+        "fabricated_citation",
+        True,
+    )
 
 
 def test_one_fabricated_citation_refuses_a_grounded_answer():

@@ -157,7 +157,7 @@ def test_the_command_reads_a_run_and_ends_with_json(demo, gold, states, monkeypa
             kept = [{k: row[k] for k in (names if table == "verdicts" else row)} for row in mine]
             pq.write_table(pa.Table.from_pylist(kept), folder / "s.parquet")
     monkeypatch.setattr(
-        sys, "argv", ["check", "--run", str(demo / "out"), "--gold", str(demo / "gold.parquet")]
+        sys, "argv", ["check", "--json", "--run", str(demo / "out"), "--gold", str(demo / "gold.parquet")]
     )
 
     assert check_demo.main() == 0

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from claimscore.jobs import evidence, pairs
 from claimscore.jobs.config import EvidenceConfig
+from claimscore.jobs.errors import ModelError
 
 
 def _load(name: str):
@@ -137,7 +138,7 @@ def test_a_probability_outside_0_to_1_is_refused():
     """A judge that gives 1.5 is an error of the program, not a very sure judge."""
     found, _ = pair_up(a_log(["A b."]), some_claims(("r0", "A b.", [])))
 
-    with pytest.raises(ValueError, match=r"outside 0\.\.1"):
+    with pytest.raises(ModelError, match=r"within 0\.\.1"):
         pairs.judge_pairs(found, lambda p, _: np.full((len(p), 3), 1.5, dtype=np.float32))
 
 

@@ -86,7 +86,7 @@ MAY_IMPORT = {
         *("answers", "citations", "consistency", "decompose", "evidence", "pairs", "rules", "segment"),
         *("signals", "triage", "verdicts", "windows"),
     ),
-    "signals": ("citations", "evidence", "rules", "segment", "triage", "verdicts", "windows"),
+    "signals": ("citations", "evidence", "rules", "triage", "verdicts", "windows"),
     "plan": ("checkpoint", "layout", "store"),
     "shard_run": ("consistency", "pipeline", "plan", "read", "store"),
     "nightly": ("layout", "metrics", "pipeline", "plan", "read", "shard_run", "shards", "store"),
@@ -96,7 +96,7 @@ MAY_IMPORT = {
     # The command line.
     "progress": (),
     "reports": ("compare", "metrics", "progress", "store"),
-    "operate": ("cluster", "nightly", "plan", "progress", "store"),
+    "operate": ("cluster", "estimate", "nightly", "plan", "progress", "store"),
     "cli": ("estimate", "operate", "reports"),
 }
 
