@@ -271,7 +271,7 @@ SCORES = _schema(
     ("error", _string),
 )
 """`premise` holds one span for a window, several for windows joined, and spans with chunk_index -1 into the
-sample `sample_index` for a sample pair. Where `error` is set (`claim_too_long`, `nan`, `no_context`, `code`)
+sample `sample_index` for a sample pair. Where `error` is set (`claim_too_long`, `nan`, `no_context`, `unknown_script`, `code`)
 the probabilities are null."""
 
 # One sampled answer to a high-risk question. Keyed by content and generator, never by the judge.

@@ -22,7 +22,7 @@ from claimscore.jobs.errors import OutputError
 from claimscore.jobs.pipeline import Models, Tick
 from claimscore.jobs.plan import READ_BY, ShardTask
 from claimscore.jobs.read import read_shard
-from claimscore.jobs.records import ANSWERS, CLAIMS, QUARANTINE, SAMPLES, SCORES, VERDICTS
+from claimscore.jobs.records import ANSWERS, CLAIMS, QUARANTINE, SAMPLES, SCORES, VERDICTS, SampleSource
 from claimscore.jobs.store import Store
 
 Counts = dict[str, int]
@@ -171,35 +171,35 @@ def _samples(
         return SAMPLES.empty_table()
     keys = consistency.content_keys(chosen)
     own = consistency.log_samples(chosen, keys, config.segment.refusal_markers)
+    lacks_own = pc.invert(
+        pc.is_in(chosen.column("request_id"), value_set=pc.unique(own.column("request_id")))
+    )
+    others, other_keys = chosen.filter(lacks_own), keys.filter(lacks_own.combine_chunks())
     stored = store.read_samples(task.date, task.generator)
+    # The log's samples serve their own answer alone: whether another file holds them must change nothing here.
+    generated = stored.filter(pc.equal(stored.column("source"), SampleSource.GENERATED.value))
     if draw:
-        new = _new_samples(chosen, keys, own, stored, models, config)
+        drawn = _drawn(others, other_keys, generated, models, config)
+        unstored = own.filter(
+            pc.invert(pc.is_in(own.column("request_id"), value_set=pc.unique(stored.column("request_id"))))
+        )
+        new = pa.concat_tables([unstored, drawn])
         if new.num_rows:
             store.add_samples(new, date=task.date, shard_id=task.shard.shard_id, generator=task.generator)
-            stored = pa.concat_tables([stored, new])
-    with_own = pc.is_in(chosen.column("request_id"), value_set=pc.unique(own.column("request_id")))
-    others = pc.invert(with_own)
-    return pa.concat_tables(
-        [own, _reused(stored, chosen.filter(others), keys.filter(others.combine_chunks()))]
-    )
+        generated = pa.concat_tables([generated, drawn])
+    return pa.concat_tables([own, _reused(generated, others, other_keys)])
 
 
-def _new_samples(
-    chosen: pa.Table, keys: pa.Array, own: pa.Table, stored: pa.Table, models: Models, config: Config
+def _drawn(
+    answers: pa.Table, keys: pa.Array, generated: pa.Table, models: Models, config: Config
 ) -> pa.Table:
-    """Samples not stored yet: the log's own, and those drawn for answers that neither log nor store has any of."""
-    is_stored = pc.is_in(own.column("content_key"), value_set=pc.unique(stored.column("content_key")))
-    new = own.filter(pc.invert(is_stored))
-    known = pa.concat_tables([own, stored]).column("content_key")
-    lacking = pc.invert(pc.is_in(keys, value_set=pc.unique(known)))
-    if config.samples.enabled and config.samples.model and pc.any(lacking).as_py():
-        first = {
-            key: k for k, key in reversed(list(enumerate(keys.to_pylist())))
-        }  # equal content is drawn for once
-        rows = pa.array([k for k in sorted(first.values()) if lacking[k].as_py()], pa.int64())
-        drawn = pipeline.draw_samples(chosen.take(rows), keys.take(rows), models, config)
-        new = pa.concat_tables([new, drawn])
-    return new
+    """New samples for the answers whose content none were drawn for yet; equal content is drawn for once."""
+    lacking = pc.invert(pc.is_in(keys, value_set=pc.unique(generated.column("content_key")))).to_pylist()
+    first = {key: row for row, key in reversed(list(enumerate(keys.to_pylist())))}
+    rows = pa.array([row for row in sorted(first.values()) if lacking[row]], pa.int64())
+    if not (len(rows) and config.samples.enabled and config.samples.model):
+        return SAMPLES.empty_table()
+    return pipeline.draw_samples(answers.take(rows), keys.take(rows), models, config)
 
 
 def _reused(stored: pa.Table, answers: pa.Table, keys: pa.Array) -> pa.Table:

@@ -53,8 +53,20 @@ def demo() -> str:
             f"{_total(result, 'n_rows')} rows of {len(result['days'])} days, {_total(result, 'n_claims')} claims, "
             f"{_made(result, 'n_pairs')} pairs: {result['wall_s']:.0f} s on {result['machine']['cpus']} cores without a GPU."
         ),
+        _setup(),
     ]
     return "\n".join(lines)
+
+
+def _setup() -> str:
+    """Time and memory of the README's first command in a fresh clone."""
+    steps = newest("demo-setup")["steps"]
+    total_s = sum(steps[name]["wall_s"] for name in ("setup", "models", "demo"))
+    peak = max(step["peak_pss_mib"] for step in steps.values())
+    return (
+        f"`scripts/demo` in a fresh clone: {total_s / 60:.1f} minutes, {steps['setup']['wall_s']:.0f} s of it set-up; peak memory "
+        f"{peak / 1024:.1f} GiB; a second call {steps['again']['wall_s']:.0f} s."
+    )
 
 
 def real() -> str:

@@ -12,6 +12,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from claimscore.jobs import records
+from claimscore.jobs.metrics import METRIC_NAMES
 
 BEGIN, END = "<!-- tables:begin -->", "<!-- tables:end -->"
 
@@ -155,7 +156,7 @@ COLUMNS: dict[str, dict[str, str]] = {
         "prompt_version": "Prompt version of the group",
         "model": "Answering model of the group",
         "topic": "Topic of the group",
-        "metric": "Name of the rate",
+        "metric": "Name of the rate: " + ", ".join(f"`{name}`" for name in METRIC_NAMES),
         "value": "`numerator / denominator`; null: the denominator is 0",
         "low": "Lower end of the 95% interval, by a bootstrap of whole answers",
         "high": "Upper end of the 95% interval",

@@ -187,6 +187,22 @@ def test_a_run_killed_before_a_table_ends_equal(job: Config, tmp_path: Path, tab
         assert table(job, name, series).equals(table(whole, name, expected.series if series else None)), name
 
 
+@pytest.mark.parametrize("first", ["a", "z"])
+def test_samples_of_the_log_serve_their_own_answer(job: Config, tmp_path: Path, first: str):
+    """An answer without samples gets none from an equal one in another file, in whatever order they come."""
+    with_samples, without = (
+        jobs_fixture.log_rows(2)[1],
+        {**jobs_fixture.log_rows(2)[1], "samples": None, "request_id": "bare"},
+    )
+    jobs_fixture.write_log(tmp_path, [with_samples])
+    jobs_fixture.write_log(tmp_path, [without], name=f"{first}.parquet")
+
+    report = run(job)
+
+    counts = {row["request_id"]: row["n_samples"] for row in table(job, "answers", report.series).to_pylist()}
+    assert counts == {"r1": 2, "bare": 0}
+
+
 def test_scores_of_other_claims_never_pass_for_fresh(job: Config, tmp_path: Path):
     """Claims lost and made again otherwise, and a kill before their scores: the rerun judges the new claims."""
     sentence = "The refund window is 60 days, and dogs may swim in the big pool."
