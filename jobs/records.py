@@ -3,6 +3,7 @@
 A table is written only with its schema from here, so an empty shard, an all-null column and a full
 shard concatenate. This module knows no stage, no file and no model. Offsets are code points, end
 exclusive, into the text named beside them, never bytes. Column order is the order a reader wants.
+Over 300 lines, because it is the one list of every word that a table uses.
 """
 
 from __future__ import annotations
