@@ -271,8 +271,10 @@ def test_pickled_weights_are_refused(tmp_path):
 
 
 def test_a_hub_id_passes():
-    """A hub id is vLLM's to fetch."""
+    """A hub id is vLLM's to fetch: nothing is refused, and the engine is asked for safetensors alone."""
     refuse_unsafe("some-org/some-model")
+
+    assert engine_arguments("some-org/some-model", 2048, "auto", 0.4)["load_format"] == "safetensors"
 
 
 def test_the_engine_never_runs_a_repositorys_code():
