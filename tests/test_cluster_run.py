@@ -203,7 +203,8 @@ def killed(base, first):
     ) as driver:
         try:
             wait_until(
-                lambda: list(out.glob("tables/answers/**/*.parquet")) or driver.poll() is not None,
+                # The manifest, which comes last and makes the table count.
+                lambda: list(out.glob("state/manifests/answers/**/*.json")) or driver.poll() is not None,
                 "no table",
             )
             os.kill(driver.pid, signal.SIGKILL)
