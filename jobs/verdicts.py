@@ -124,7 +124,7 @@ def _best_rows(pairs: pl.DataFrame) -> pl.DataFrame:
     order = [
         ("supports", ["n_spans", "is_cited", "p_entailment"], [False, True, True]),
         ("vetoed", ["is_cited", "p_entailment"], [True, True]),
-        ("contradicts", ["p_contradiction"], [True]),
+        ("contradicts", ["p_contradiction", "is_cited"], [True, True]),
         ("judged", ["p_entailment"], [True]),
     ]
     pairs = pairs.with_columns(judged=pl.col("p_entailment").is_not_null())
@@ -135,7 +135,7 @@ def _best_rows(pairs: pl.DataFrame) -> pl.DataFrame:
     for flag, by, descending in order:
         best = (
             pairs.filter(pl.col(flag))
-            .sort([*by, "pair"], descending=[*descending, False])
+            .sort([*by, "chunk", "pair"], descending=[*descending, False, False])
             .group_by(KEY, maintain_order=True)
             .agg(
                 pl.col("pair").first().alias(f"{flag}_pair"),

@@ -17,6 +17,7 @@ def missing(claim, premise, question=""):
 
 
 HELD = {
+    "a full stop and a new line before": ("It costs 0.5 euro.\n5 pay.", "Costs: 0.5 euro.\n5 pay."),
     "adjective before the unit": (
         "Two days a year are paid.",
         "Two paid days a year may be spent elsewhere.",
