@@ -31,7 +31,7 @@ from claimscore.jobs import (
 from claimscore.jobs.config import Config, SamplesConfig
 from claimscore.jobs.errors import ModelError
 from claimscore.jobs.records import SCORES
-from claimscore.jobs.windows import N_SPECIAL_TOKENS, list_array
+from claimscore.jobs.windows import N_SPECIAL_TOKENS, as_array, list_array
 
 T = TypeVar("T")
 
@@ -82,7 +82,7 @@ def make_claims(log: pa.Table, models: Models, config: Config) -> tuple[pa.Table
     }
     return decompose.make_claims(
         _sentences(log, config),
-        _column(log, "request_id"),
+        as_array(log.column("request_id")),
         complete=lambda system, users: llm.complete(system, users, **options),
         entails=lambda premises, claims: entailment(
             checker, premises, claims, config.checker_card.max_pair_tokens
@@ -93,7 +93,7 @@ def make_claims(log: pa.Table, models: Models, config: Config) -> tuple[pa.Table
 
 def _sentences(log: pa.Table, config: Config) -> pa.Table:
     """records.SENTENCES of the answers of `log`, with their citations and refusals."""
-    sentences = segment.split_sentences(_column(log, "answer"), config.segment)
+    sentences = segment.split_sentences(as_array(log.column("answer")), config.segment)
     sentences = citations.parse_citations(sentences, log, config.citations)
     return _with_status_refusals(sentences, log, config)
 
@@ -113,7 +113,7 @@ def _with_status_refusals(sentences: pa.Table, log: pa.Table, config: Config) ->
     fee, a date or a plain statement beside it is a claim like any other.
     """
     by_status = signals.refusal_statuses(log, config)
-    texts = _column(sentences, "text")
+    texts = as_array(sentences.column("text"))
     cites = [
         bool(a or b)
         for a, b in zip(
@@ -185,7 +185,9 @@ def draw_samples(log: pa.Table, keys: pa.Array, models: Models, config: Config) 
     """records.SAMPLES, k an answer, drawn from the grounded-answer prompt for the answers of `log`."""
     llm, settings = _needed(models.generator, "generator"), config.samples
     replies = llm.complete(settings.system_prompt, consistency.sample_prompts(log), **_sampling(settings))
-    return consistency.from_replies(_column(log, "request_id"), keys, replies, config.segment.refusal_markers)
+    return consistency.from_replies(
+        as_array(log.column("request_id")), keys, replies, config.segment.refusal_markers
+    )
 
 
 def make_verdicts(
@@ -239,11 +241,6 @@ def _sampling(settings: SamplesConfig) -> dict[str, Any]:
         "seed": settings.seed,
         "deadline_s": settings.deadline_s,
     }
-
-
-def _column(table: pa.Table, name: str) -> pa.Array:
-    column = table.column(name).combine_chunks()
-    return pa.concat_arrays(column.chunks) if isinstance(column, pa.ChunkedArray) else column
 
 
 def _needed(model: T | None, role: str) -> T:

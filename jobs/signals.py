@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 
 from claimscore.jobs import citations, evidence, rules, triage, verdicts
 from claimscore.jobs.config import Config
-from claimscore.jobs.windows import list_array, list_offsets
+from claimscore.jobs.windows import as_array, list_array, list_offsets
 
 QUOTED_BYTES = 32 * 1024 * 1024
 """Chunk text that is laid beside claims with quotations at a time: claims x chunks may be gigabytes."""
@@ -58,9 +58,9 @@ def novelty(log: pa.Table, claims: pa.Table) -> pa.Table:
     chunk_texts = pa.ListArray.from_arrays(
         pa.array(list_offsets(chunks), pa.int32()), chunks.flatten().field("text")
     )
-    texts, indices = _column(claims, "text"), pa.array(of_claim, pa.int32())
+    texts, indices = as_array(claims.column("text")), pa.array(of_claim, pa.int32())
     everything = pa.DictionaryArray.from_arrays(indices, pc.binary_join(chunk_texts, "\n"))
-    questions = pa.DictionaryArray.from_arrays(indices, _column(log, "question"))
+    questions = pa.DictionaryArray.from_arrays(indices, as_array(log.column("question")))
     return pa.table(
         {
             "missing_values": rules.missing_values(texts, everything, questions),
@@ -93,7 +93,7 @@ def of_answers(
     log: pa.Table, sentences: pa.Table, risky: pa.Table, samples: pa.Table, config: Config
 ) -> pa.Table:
     """Beside `log`: the signals that answers.summarise takes. No answers: no rows."""
-    answers = _column(log, "answer")
+    answers = as_array(log.column("answer"))
     refusing = set(sentences.filter(sentences.column("is_refusal")).column("answer_index").to_pylist())
     reasons = dict(
         zip(risky.column("request_id").to_pylist(), risky.column("reasons").to_pylist(), strict=True)
@@ -131,8 +131,3 @@ def _any_in_list(lists: pa.ListArray, flags: pa.Array) -> pa.Array:
     offsets = np.concatenate([[0], np.cumsum(np.asarray(pc.list_value_length(lists), dtype=np.int64))])
     counts = np.concatenate([[0], np.cumsum(np.asarray(flags.fill_null(False)))])
     return pa.array(counts[offsets[1:]] > counts[offsets[:-1]], pa.bool_())
-
-
-def _column(table: pa.Table, name: str) -> pa.Array:
-    column = table.column(name).combine_chunks()
-    return pa.concat_arrays(column.chunks) if isinstance(column, pa.ChunkedArray) else column

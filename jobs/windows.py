@@ -182,13 +182,13 @@ def _window(ids: Ints, start: int, end: int) -> Window:
 
 def as_array(column: pa.ChunkedArray | pa.Array) -> pa.Array:
     """The column as one array, however many chunks the table keeps it in."""
-    return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+    array = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+    return pa.concat_arrays(array.chunks) if isinstance(array, pa.ChunkedArray) else array
 
 
 def list_array(column: pa.ChunkedArray | pa.Array) -> pa.ListArray:
-    """A list column as one array."""
-    array = as_array(column)
-    return pa.concat_arrays(array.chunks) if isinstance(array, pa.ChunkedArray) else array
+    """`as_array` of a list column, typed as what it is."""
+    return as_array(column)
 
 
 def list_offsets(column: pa.ListArray) -> list[int]:
