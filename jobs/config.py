@@ -166,9 +166,12 @@ class EvidenceConfig:
     time without the chunk of another; below 2: never."""
     join_below: float = 0.9
     """A claim whose best single-window entailment is below this is tried against joined windows."""
+    rivals_above: float = 0.5
+    """A premise that entails a claim with this probability is also asked for the claim with another value of its own
+    (rivals.py); 1: never."""
 
     def __post_init__(self) -> None:
-        _fraction("evidence", self, "join_below")
+        _fraction("evidence", self, "join_below", "rivals_above")
         _at_least(
             "evidence", self, window_sentences=1, overlap_sentences=0, min_premise_tokens=8, max_windows=1
         )
@@ -321,6 +324,9 @@ class VerdictsConfig:
     """A claim without a citation has the citation state `missing`; false: it has none."""
     number_veto: bool = True
     """A claim whose number, date, unit or percentage is in no premise that entails it is not supported."""
+    rival_margin: float = 1.5
+    """A premise that entails the claim less than the claim with another value of its own, by this much in log-odds,
+    does not support it."""
     conflict: str = "supported"
     """What a claim that one chunk entails and another contradicts counts as: supported, contradicted or unscored."""
     contradiction_overlap: float = 0.4

@@ -93,6 +93,8 @@ def judge_pairs(pairs: pa.Table, probabilities: Probabilities) -> tuple[pa.Table
     columns = {name: pairs.column(name) for name in PAIRS.names if name in SCORES.names}
     for k, name in enumerate(("p_entailment", "p_neutral", "p_contradiction")):
         columns[name] = pa.array(probs_P3[:, k], pa.float32(), mask=bad)
+    columns["rival"] = pa.nulls(pairs.num_rows, pa.string())
+    columns["p_rival"] = pa.nulls(pairs.num_rows, pa.float32())
     columns["error"] = pa.array(["nan" if is_bad else None for is_bad in bad.tolist()], pa.string())
     return pa.table({name: columns[name] for name in SCORES.names}, schema=SCORES), probs_P3
 

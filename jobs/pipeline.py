@@ -21,7 +21,9 @@ from claimscore.jobs import (
     consistency,
     decompose,
     evidence,
+    pair_rules,
     pairs,
+    rivals,
     rules,
     segment,
     signals,
@@ -149,11 +151,30 @@ def make_scores(log: pa.Table, claims: pa.Table, models: Models, config: Config,
     )
     single, probs_P3 = pairs.judge_pairs(found, judge.probabilities)
     tick("pairs", single.num_rows)
-    joined, _ = pairs.judge_pairs(
-        evidence.joined_pairs(found, probs_P3, config.evidence), judge.probabilities
-    )
+    found_joined = evidence.joined_pairs(found, probs_P3, config.evidence)
+    joined, _ = pairs.judge_pairs(found_joined, judge.probabilities)
     tick("pairs", joined.num_rows)
-    return pa.concat_tables([single, joined, unpaired])
+    scores = pa.concat_tables([single, joined])
+    scores = _with_rivals(log, claims, pa.concat_tables([found, found_joined]), scores, judge, config)
+    return pa.concat_tables([scores, unpaired])
+
+
+def _with_rivals(
+    log: pa.Table, claims: pa.Table, found: pa.Table, scores: pa.Table, judge: Judge, config: Config
+) -> pa.Table:
+    """`scores` of the pairs `found`; those that entail are also asked for the claim with another value of the premise."""
+    rows = np.flatnonzero(np.asarray(pair_rules.entailing(scores, config.evidence.rivals_above)))
+    entailing = scores.take(pa.array(rows))
+    texts, _ = signals.texts_and_questions(log, claims, entailing)
+    tested, tried = rivals.rival_pairs(
+        found,
+        pa.array(rows),
+        rivals.rival_claims(texts, evidence.premise_texts(entailing, log)),
+        encode=judge.encode,
+        max_pair_tokens=config.evidence.max_pair_tokens,
+    )
+    _, probs_P3 = pairs.judge_pairs(tested, judge.probabilities)
+    return rivals.with_rivals(scores, tried, probs_P3[:, 0])
 
 
 def make_sample_scores(

@@ -20,9 +20,9 @@ from claimscore.jobs.store import Store, fingerprint_of
 STAGE_VERSIONS = {
     "quarantine": "1",
     "claims": "1",
-    "scores": "1",
+    "scores": "2",
     "sample_scores": "1",
-    "verdicts": "1",
+    "verdicts": "2",
     "answers": "1",
     "metrics": "1",
 }

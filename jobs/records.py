@@ -64,6 +64,8 @@ class Rule(StrEnum):
     """The judge, on several windows joined (multi-hop)."""
     NUMBER_VETO = "number_veto"
     """The judge said entailed, but a number, date or unit of the claim is in no entailing premise."""
+    RIVAL_VALUE = "rival_value"
+    """The judge said entailed, but is surer of the claim with another value of the same premise: wrongly bound."""
     CONFLICT_POLICY = "conflict_policy"
     """One chunk entails and another contradicts; the deployment's policy decided."""
     UNJUDGED = "unjudged"
@@ -269,11 +271,14 @@ SCORES = _schema(
     ("p_entailment", _float),
     ("p_neutral", _float),
     ("p_contradiction", _float),
+    ("rival", _string),
+    ("p_rival", _float),
     ("error", _string),
 )
 """`premise` holds one span for a window, several for windows joined, and spans with chunk_index -1 into the
 sample `sample_index` for a sample pair. Where `error` is set (`claim_too_long`, `nan`, `no_context`, `unknown_script`, `code`)
-the probabilities are null."""
+the probabilities are null. `rival` is another value of the premise, of the kind of a value of the claim, and `p_rival` the
+probability that the premise entails the claim with that value in its place; of several the one with the highest."""
 
 # One sampled answer to a high-risk question. Keyed by content and generator, never by the judge.
 SAMPLES = _schema(
@@ -314,6 +319,7 @@ VERDICTS = _schema(
     ("contradicting_end", _int),
     ("contradicting_quote", _string),
     ("missing_values", _strings, False),
+    ("rival", _string),
     ("consistency", _float),
     ("n_samples_usable", _int, False),
     ("low_consistency", pa.bool_(), False),

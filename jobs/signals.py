@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from claimscore.jobs import citations, evidence, rules, triage, verdicts
+from claimscore.jobs import citations, evidence, pair_rules, rules, triage
 from claimscore.jobs.config import Config
 from claimscore.jobs.windows import as_array, list_array, list_offsets
 
@@ -20,17 +20,17 @@ QUOTED_BYTES = 32 * 1024 * 1024
 
 def missing_of_entailing(log: pa.Table, claims: pa.Table, scores: pa.Table, threshold: float) -> pa.Array:
     """Beside `scores`: values of the claim that the premise lacks; null for pairs that entail nothing anyway."""
-    entails = np.flatnonzero(np.asarray(verdicts.entailing(scores, threshold)))
+    entails = np.flatnonzero(np.asarray(pair_rules.entailing(scores, threshold)))
     out: list[list[str] | None] = [None] * scores.num_rows
     chosen = scores.take(pa.array(entails))
-    texts, questions = _texts_and_questions(log, claims, chosen)
+    texts, questions = texts_and_questions(log, claims, chosen)
     missing = rules.missing_values(texts, evidence.premise_texts(chosen, log), questions)
     for row, values in zip(entails.tolist(), missing.to_pylist(), strict=True):
         out[row] = values
     return pa.array(out, pa.list_(pa.string()))
 
 
-def _texts_and_questions(log: pa.Table, claims: pa.Table, scores: pa.Table) -> tuple[pa.Array, pa.Array]:
+def texts_and_questions(log: pa.Table, claims: pa.Table, scores: pa.Table) -> tuple[pa.Array, pa.Array]:
     """Claim text and question of each row of `scores`."""
     ids, indices, texts = (claims.column(name).to_pylist() for name in ("request_id", "claim_index", "text"))
     text_of = dict(zip(zip(ids, indices, strict=True), texts, strict=True))

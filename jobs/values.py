@@ -26,6 +26,8 @@ _FAR = 0.12
 _SHORT = 64
 _CONVERTED = 0.05
 """`65 cm or 2 feet`: people round when they convert between systems."""
+_MEASURES = frozenset({"length", "mass", "volume", "area", "bytes", "temperature"})
+"""640 steps are not 640 m; times, shares and money also count things (`27 holidays`, `27 days of holiday`)."""
 
 
 class Values(NamedTuple):
@@ -67,6 +69,8 @@ def held(mention: Mention, values: Values, *, derive: bool) -> bool:
 def _same(claimed: Number, found: Number) -> bool:
     """Whether a number of the premise is the one claimed."""
     if claimed.per and found.per and claimed.per != found.per:
+        return False
+    if claimed.unit.dimension == "noun" and found.unit.dimension in _MEASURES:
         return False
     if not claimed.unit.dimension or claimed.unit.dimension == "noun":
         return _close(claimed, claimed.raw, found.raw, found.step)

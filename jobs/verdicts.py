@@ -1,8 +1,7 @@
 """Scores -> one verdict a claim: pure rules over columns, no model, no text search.
 
-Any premise that entails a claim supports it (the maximum over premises: one irrelevant chunk more never changes
-that); a number veto takes the support away; without support a contradiction counts, if the premise speaks of the
-same things. A claim with a pair that could not be judged and no supporting one is unscored: what was not read might
+Any premise that supports a claim (pair_rules.py) makes it supported, whatever the others say; without support a
+contradiction counts. A claim with a pair that could not be judged and no supporting one is unscored: what was not read might
 have carried it. Thresholds come from the judge card. The module knows neither answers' policy nor models.
 """
 
@@ -13,10 +12,10 @@ from dataclasses import dataclass
 import polars as pl
 import pyarrow as pa
 
+from claimscore.jobs import pair_rules
 from claimscore.jobs.config import JudgeCard, VerdictsConfig
+from claimscore.jobs.pair_rules import KEY, as_frame
 from claimscore.jobs.records import VERDICTS, CitationState, HallucinationType, Rule, Verdict, conform
-
-KEY = ["request_id", "claim_index"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,87 +64,22 @@ def decide(
     Raises:
         OutputError: a claim has no row in `scores`, or a column breaks its schema.
     """
-    pairs = _pairs(scores, pair_missing, thresholds, config)
-    frame = _frame(claims).hstack(_frame(novelty))
-    frame = frame.join(_best_rows(pairs), on=KEY, how="left", maintain_order="left")
-    frame = frame.join(_frame(agreement), on=KEY, how="left", maintain_order="left")
+    pairs = pair_rules.outcomes(
+        scores,
+        pair_missing,
+        entailment=thresholds.entailment,
+        contradiction=thresholds.contradiction,
+        config=config,
+    )
+    frame = as_frame(claims).hstack(as_frame(novelty))
+    frame = frame.join(pair_rules.best_of_claims(pairs), on=KEY, how="left", maintain_order="left")
+    frame = frame.join(as_frame(agreement), on=KEY, how="left", maintain_order="left")
     frame = _with_verdict(frame, config)
     frame = _with_evidence(frame, pairs)
     frame = _with_citation(frame, citations_required=config.citations_required)
     frame = _with_type(frame)
     frame = _with_quotes(frame, log)
     return _as_verdicts(frame, config)
-
-
-def entailing(scores: pa.Table, threshold: float) -> pa.Array:
-    """Boolean beside `scores`: the pair is entailed (false for a pair without probabilities)."""
-    return (
-        _frame(scores)
-        .select((pl.col("p_entailment") >= threshold).fill_null(value=False))
-        .to_series()
-        .to_arrow()
-    )
-
-
-def _frame(table: pa.Table) -> pl.DataFrame:
-    frame = pl.from_arrow(table)
-    assert isinstance(frame, pl.DataFrame)
-    return frame
-
-
-def _pairs(
-    scores: pa.Table, pair_missing: pa.Array, thresholds: Thresholds, config: VerdictsConfig
-) -> pl.DataFrame:
-    missing = pl.Series("missing", pair_missing.to_pylist(), dtype=pl.List(pl.String))
-    entails = (pl.col("p_entailment") >= thresholds.entailment).fill_null(value=False)
-    lacks = (pl.col("missing").list.len() > 0).fill_null(value=False) & pl.lit(config.number_veto)
-    contradicts = (
-        (pl.col("p_contradiction") >= thresholds.contradiction)
-        & (pl.col("overlap") >= config.contradiction_overlap)
-    ).fill_null(value=False)
-    return (
-        _frame(scores)
-        .with_columns(missing)
-        .with_row_index("pair")
-        .with_columns(
-            supports=entails & ~lacks,
-            vetoed=entails & lacks,
-            contradicts=contradicts & ~entails,
-            n_spans=pl.col("premise").list.len(),
-            chunk=pl.col("premise").list.first().struct.field("chunk_index"),
-        )
-    )
-
-
-def _best_rows(pairs: pl.DataFrame) -> pl.DataFrame:
-    """Per claim: the pair that supports, was vetoed, contradicts and comes nearest, each best first; and counts."""
-    # One window before several joined (a window that carries the claim alone says whose citation it is), cited
-    # before uncited, then the judge's own order; `pair` makes it total.
-    order = [
-        ("supports", ["n_spans", "is_cited", "p_entailment"], [False, True, True]),
-        ("vetoed", ["is_cited", "p_entailment"], [True, True]),
-        ("contradicts", ["p_contradiction", "is_cited"], [True, True]),
-        ("judged", ["p_entailment"], [True]),
-    ]
-    pairs = pairs.with_columns(judged=pl.col("p_entailment").is_not_null())
-    out = pairs.group_by(KEY, maintain_order=True).agg(
-        n_pairs=pl.col("judged").sum().cast(pl.Int32),
-        error=pl.col("error").drop_nulls().first(),
-    )
-    for flag, by, descending in order:
-        best = (
-            pairs.filter(pl.col(flag))
-            .sort([*by, "chunk", "pair"], descending=[*descending, False, False])
-            .group_by(KEY, maintain_order=True)
-            .agg(
-                pl.col("pair").first().alias(f"{flag}_pair"),
-                pl.col("chunk").first().alias(f"{flag}_chunk"),
-                pl.col("is_cited").first().alias(f"{flag}_is_cited"),
-                pl.col("n_spans").first().alias(f"{flag}_n_spans"),
-            )
-        )
-        out = out.join(best, on=KEY, how="left", maintain_order="left")
-    return out
 
 
 def _with_verdict(frame: pl.DataFrame, config: VerdictsConfig) -> pl.DataFrame:
@@ -166,7 +100,11 @@ def _with_verdict(frame: pl.DataFrame, config: VerdictsConfig) -> pl.DataFrame:
         .then(pl.lit(Verdict.CONTRADICTED.value))
         .otherwise(pl.lit(Verdict.UNSUPPORTED.value))
     )
-    frame = frame.with_columns(verdict=verdict, vetoed=pl.col("vetoed_pair").is_not_null())
+    frame = frame.with_columns(
+        verdict=verdict,
+        vetoed=pl.col("vetoed_pair").is_not_null(),
+        outbid=pl.col("outbid_pair").is_not_null(),
+    )
     is_supported, is_contradicted = (
         pl.col("verdict") == Verdict.SUPPORTED,
         pl.col("verdict") == Verdict.CONTRADICTED,
@@ -185,6 +123,8 @@ def _with_verdict(frame: pl.DataFrame, config: VerdictsConfig) -> pl.DataFrame:
         .then(pl.lit(Rule.CONFLICT_POLICY.value))
         .when(pl.col("verdict") == Verdict.UNSCORED)
         .then(pl.lit(Rule.UNJUDGED.value))
+        .when((pl.col("verdict") == Verdict.UNSUPPORTED) & pl.col("outbid"))
+        .then(pl.lit(Rule.RIVAL_VALUE.value))
         .when((pl.col("verdict") == Verdict.UNSUPPORTED) & pl.col("vetoed"))
         .then(pl.lit(Rule.NUMBER_VETO.value))
         .otherwise(by_judge)
@@ -200,9 +140,9 @@ def _with_evidence(frame: pl.DataFrame, pairs: pl.DataFrame) -> pl.DataFrame:
     shown = (
         pl.when(pl.col("verdict") == Verdict.CONTRADICTED)
         .then(pl.col("contradicts_pair"))
-        .otherwise(pl.coalesce("supports_pair", "vetoed_pair", "judged_pair"))
+        .otherwise(pl.coalesce("supports_pair", "outbid_pair", "vetoed_pair", "judged_pair"))
     )
-    columns = ["pair", "premise", "p_entailment", "p_neutral", "p_contradiction", "missing"]
+    columns = ["pair", "premise", "p_entailment", "p_neutral", "p_contradiction", "missing", "rival"]
     contradicting = pairs.select(contradicts_pair=pl.col("pair"), contradicting=pl.col("premise"))
     return (
         frame.with_columns(pair=shown)
@@ -242,7 +182,7 @@ def _with_type(frame: pl.DataFrame) -> pl.DataFrame:
         .then(pl.lit(HallucinationType.INTRINSIC.value))
         .when(unsupported & is_novel)
         .then(pl.lit(HallucinationType.CONFABULATION.value))
-        .when(unsupported & pl.col("conflated"))
+        .when(unsupported & (pl.col("conflated") | pl.col("outbid")))
         .then(pl.lit(HallucinationType.CONFLATION.value))
         .when(unsupported)
         .then(pl.lit(HallucinationType.EXTRINSIC.value))
@@ -280,10 +220,9 @@ def _quote(
 
 
 def _as_verdicts(frame: pl.DataFrame, config: VerdictsConfig) -> pa.Table:
-    unsupported = pl.col("verdict") == Verdict.UNSUPPORTED
     none = pl.lit([], dtype=pl.List(pl.String))
     missing = (
-        pl.when(unsupported & pl.col("vetoed"))
+        pl.when(pl.col("decided_by") == Rule.NUMBER_VETO)
         .then(pl.col("missing"))
         .when(pl.col("verdict") != Verdict.SUPPORTED)
         .then(pl.col("missing_values"))
@@ -294,6 +233,7 @@ def _as_verdicts(frame: pl.DataFrame, config: VerdictsConfig) -> pa.Table:
         pl.col("n_samples_usable").fill_null(0),
         claim=pl.col("text"),
         missing_values=missing.fill_null(none),
+        rival=pl.when(pl.col("decided_by") == Rule.RIVAL_VALUE).then(pl.col("rival")),
         low_consistency=(pl.col("consistency") < config.low_consistency).fill_null(value=False),
     )
     return conform(frame.select(VERDICTS.names).to_arrow(), VERDICTS, where="verdicts")

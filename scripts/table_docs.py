@@ -87,6 +87,8 @@ COLUMNS: dict[str, dict[str, str]] = {
         "is_cited": "Whether the claim cites a chunk of the premise",
         "overlap": "Share of the claim's tokens that the premise holds",
         "n_tokens": "Tokens of the pair with its special tokens",
+        "rival": "Another value of the premise that the judge believes most in the place of the claim's own; null: none tried",
+        "p_rival": "The judge's probability that the premise entails the claim with `rival` in it",
         "error": "Why there are no probabilities (`claim_too_long`, `nan`, `no_context`, `code`); null: there are",
     },
     "samples": {
@@ -115,6 +117,7 @@ COLUMNS: dict[str, dict[str, str]] = {
         "contradicting_end": "Code point after the contradicting premise in that chunk's text",
         "contradicting_quote": "Text of the contradicting premise",
         "missing_values": "Numbers, dates, units and percentages of the claim that its evidence lacks",
+        "rival": "The value that the premise gives instead, where `decided_by` is `rival_value`; null otherwise",
         "consistency": "Share of the usable samples that entail the claim; null: none usable",
         "n_samples_usable": "Samples behind `consistency`",
         "low_consistency": "`consistency` is below `[verdicts] low_consistency`; never changes the verdict",

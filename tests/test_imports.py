@@ -61,6 +61,7 @@ MAY_IMPORT = {
     # Rules.
     "triage": (),
     "consistency": (),
+    "rivals": ("dates", "pairs", "quantities", "units", "values", "windows"),
     "rules": ("names", "quantities", "values"),
     "names": ("dates",),
     "values": ("arithmetic", "dates", "quantities", "units"),
@@ -72,7 +73,8 @@ MAY_IMPORT = {
     "dates": (),
     "units": (),
     "referee": (),
-    "verdicts": (),
+    "pair_rules": (),
+    "verdicts": ("pair_rules",),
     "answers": (),
     "metrics": (),
     "compare": (),
@@ -83,10 +85,10 @@ MAY_IMPORT = {
     "shards": (),
     # What joins the stages: one page, the files around it, a day, a cluster.
     "pipeline": (
-        *("answers", "citations", "consistency", "decompose", "evidence", "pairs", "rules", "segment"),
-        *("signals", "triage", "verdicts", "windows"),
+        *("answers", "citations", "consistency", "decompose", "evidence", "pair_rules", "pairs", "rivals"),
+        *("rules", "segment", "signals", "triage", "verdicts", "windows"),
     ),
-    "signals": ("citations", "evidence", "rules", "triage", "verdicts", "windows"),
+    "signals": ("citations", "evidence", "pair_rules", "rules", "triage", "windows"),
     "plan": ("checkpoint", "layout", "store"),
     "shard_run": ("consistency", "pipeline", "plan", "read", "store"),
     "nightly": ("layout", "metrics", "pipeline", "plan", "read", "shard_run", "shards", "store"),

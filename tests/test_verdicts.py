@@ -29,7 +29,8 @@ def a_pair(
         "p_contradiction": None if e is None else c,
     }
     row = {"request_id": "r", "claim_index": 0, "premise": premise, "sample_index": None, "is_cited": cited}
-    return row | {"overlap": 0.9, "n_tokens": 9, "error": None} | probs | more
+    row |= {"overlap": 0.9, "n_tokens": 9, "rival": None, "p_rival": None, "error": None}
+    return row | probs | more
 
 
 def a_claim(cited: tuple[str, ...] = (), fabricated: tuple[str, ...] = (), **more: Any) -> dict:
@@ -119,6 +120,33 @@ def test_joined_windows_support_last():
 
     assert (alone["decided_by"], both["decided_by"]) == ("nli_joined", "nli")
     assert alone["evidence_quote"] == "text […] text"
+
+
+def test_a_surer_rival_takes_the_support_away():
+    """The premise entails the claim, and far more surely the claim with another of its values: wrongly bound."""
+    row = judge([a_pair(0, 0.85, rival="one week", p_rival=0.99)])
+
+    assert (row["verdict"], row["decided_by"], row["hallucination_type"], row["rival"]) == (
+        "unsupported",
+        "rival_value",
+        "conflation",
+        "one week",
+    )
+
+
+@pytest.mark.parametrize(("e", "p_rival"), [(0.85, 0.95), (0.98, 0.99), (0.9, 0.2)])
+def test_a_rival_that_is_hardly_surer_changes_nothing(e, p_rival):
+    """Two values may both be true of a thing; the margin is in log-odds."""
+    row = judge([a_pair(0, e, rival="one week", p_rival=p_rival)])
+
+    assert (row["verdict"], row["rival"]) == ("supported", None)
+
+
+def test_another_premise_supports_in_spite_of_a_rival():
+    """Adding a premise with a rival never takes away what another premise supports."""
+    row = judge([a_pair(0, 0.85, rival="one week", p_rival=0.99), a_pair(1, 0.82)])
+
+    assert (row["verdict"], row["evidence_chunk_id"], row["rival"]) == ("supported", "c1", None)
 
 
 def test_a_value_missing_from_the_entailing_premise_is_vetoed():

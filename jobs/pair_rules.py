@@ -1,0 +1,114 @@
+"""What each judged pair means for its claim, and the best pair of each meaning.
+
+A pair supports its claim where the premise entails it, holds its values (number veto) and has no value of its own that the
+judge believes more in the claim (rivals.py). Each pair is looked at alone: one irrelevant chunk more never changes what
+another pair means. The module knows no verdict.
+"""
+
+from __future__ import annotations
+
+import polars as pl
+import pyarrow as pa
+
+from claimscore.jobs.config import VerdictsConfig
+
+KEY = ["request_id", "claim_index"]
+
+
+def entailing(scores: pa.Table, threshold: float) -> pa.Array:
+    """Boolean beside `scores`: the pair is entailed (false for a pair without probabilities)."""
+    return (
+        as_frame(scores)
+        .select((pl.col("p_entailment") >= threshold).fill_null(value=False))
+        .to_series()
+        .to_arrow()
+    )
+
+
+def as_frame(table: pa.Table) -> pl.DataFrame:
+    """The table as a polars frame."""
+    frame = pl.from_arrow(table)
+    assert isinstance(frame, pl.DataFrame)
+    return frame
+
+
+def outcomes(
+    scores: pa.Table,
+    pair_missing: pa.Array,
+    *,
+    entailment: float,
+    contradiction: float,
+    config: VerdictsConfig,
+) -> pl.DataFrame:
+    """`scores` with what each pair means for its claim.
+
+    Args:
+        scores: records.SCORES.
+        pair_missing: list<string> beside `scores`: values of the claim that the premise of an entailing pair lacks.
+        entailment: P(entailment) from which a pair entails.
+        contradiction: P(contradiction) from which a pair contradicts, if the premise speaks of the same things.
+        config: the vetoes.
+
+    Returns:
+        Beside the columns of `scores`: pair (row number), supports, vetoed (entails, but lacks a value), outbid (entails,
+        but a rival value more surely), contradicts, n_spans, chunk (of the first span) and missing. No scores, no rows.
+    """
+    missing = pl.Series("missing", pair_missing.to_pylist(), dtype=pl.List(pl.String))
+    entails = (pl.col("p_entailment") >= entailment).fill_null(value=False)
+    lacks = (pl.col("missing").list.len() > 0).fill_null(value=False) & pl.lit(config.number_veto)
+    outbid = (
+        (_log_odds(pl.col("p_rival")) - _log_odds(pl.col("p_entailment"))) > config.rival_margin
+    ).fill_null(value=False)
+    contradicts = (
+        (pl.col("p_contradiction") >= contradiction) & (pl.col("overlap") >= config.contradiction_overlap)
+    ).fill_null(value=False)
+    return (
+        as_frame(scores)
+        .with_columns(missing)
+        .with_row_index("pair")
+        .with_columns(
+            supports=entails & ~lacks & ~outbid,
+            vetoed=entails & lacks,
+            outbid=entails & outbid & ~lacks,
+            contradicts=contradicts & ~entails,
+            n_spans=pl.col("premise").list.len(),
+            chunk=pl.col("premise").list.first().struct.field("chunk_index"),
+        )
+    )
+
+
+def _log_odds(p: pl.Expr) -> pl.Expr:
+    p = p.cast(pl.Float64).clip(1e-6, 1 - 1e-6)
+    return (p / (1 - p)).log()
+
+
+def best_of_claims(pairs: pl.DataFrame) -> pl.DataFrame:
+    """Of each claim the pair that supports, was vetoed, contradicts and comes nearest, each best first; and counts."""
+    # One window before several joined (a window that carries the claim alone says whose citation it is), cited
+    # before uncited, then the judge's own order; `pair` makes it total.
+    order = [
+        ("supports", ["n_spans", "is_cited", "p_entailment"], [False, True, True]),
+        ("vetoed", ["is_cited", "p_entailment"], [True, True]),
+        ("outbid", ["is_cited", "p_entailment"], [True, True]),
+        ("contradicts", ["p_contradiction", "is_cited"], [True, True]),
+        ("judged", ["p_entailment"], [True]),
+    ]
+    pairs = pairs.with_columns(judged=pl.col("p_entailment").is_not_null())
+    out = pairs.group_by(KEY, maintain_order=True).agg(
+        n_pairs=pl.col("judged").sum().cast(pl.Int32),
+        error=pl.col("error").drop_nulls().first(),
+    )
+    for flag, by, descending in order:
+        best = (
+            pairs.filter(pl.col(flag))
+            .sort([*by, "chunk", "pair"], descending=[*descending, False, False])
+            .group_by(KEY, maintain_order=True)
+            .agg(
+                pl.col("pair").first().alias(f"{flag}_pair"),
+                pl.col("chunk").first().alias(f"{flag}_chunk"),
+                pl.col("is_cited").first().alias(f"{flag}_is_cited"),
+                pl.col("n_spans").first().alias(f"{flag}_n_spans"),
+            )
+        )
+        out = out.join(best, on=KEY, how="left", maintain_order="left")
+    return out
