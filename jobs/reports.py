@@ -104,7 +104,7 @@ def print_plan(document: dict[str, Any]) -> None:
             cost = day["estimate"]
             console.print(
                 f"about {cost['n_llm_tokens']:,} LLM tokens, {cost['n_pairs']:,} pairs, {cost['model_s']:,.0f} s of the "
-                f"models; rates: {cost['rates_from']}",
+                f"models, without loading them; rates: {cost['rates_from']}",
                 highlight=False,
                 markup=False,
             )
@@ -122,12 +122,7 @@ def find_answer(out: str, request_id: str, series: str | None) -> dict[str, Any]
         InputError: no such answer in the series, or no series at all.
     """
     store = Store(out, StoreConfig(out=out))
-    known = store.list_series()
-    if series is not None and series not in known:
-        raise InputError(
-            f"{out}: no series {series!r}, expected one of {', '.join(known) or 'none: run a day first'}"
-        )
-    series = series or store.current()
+    series = _series(store, out, series) if series else store.current()
     if series is None:
         raise InputError(f"{out}: no finished run, expected one; give --out, or run a day first")
     for file in reversed(store.files("answers", series=series)):
@@ -185,6 +180,8 @@ def _explanation(verdict: dict[str, Any]) -> str:
         )
     if verdict["missing_values"]:
         parts.append(f"not in the evidence: {', '.join(verdict['missing_values'])}")
+    if verdict["rival"]:
+        parts.append(f"the evidence is surer of {verdict['rival']}")
     if verdict["consistency"] is not None:
         parts.append(f"consistent with {verdict['consistency']:.0%} of {verdict['n_samples_usable']} samples")
     return printable("; ".join(part for part in parts if part))
@@ -197,21 +194,31 @@ def _print_pairs(console: Console, pairs: list[tuple[str, str | None]]) -> None:
         )
 
 
+def _series(store: Store, out: str, name: str) -> str:
+    """The series of that name, or the only one that begins with it: `large` for `large-1a2b3c4d`.
+
+    Raises:
+        InputError: there is none, or more than one.
+    """
+    known = store.list_series()
+    found = [name] if name in known else [series for series in known if series.startswith(name)]
+    if len(found) != 1:
+        wanted = ", ".join(found or known) or "none: run a day first"
+        count = "no" if not found else str(len(found))
+        raise InputError(f"{out}: {count} series {name!r}, expected one of {wanted}")
+    return found[0]
+
+
 def compare_series(
     out: str, series_a: str, series_b: str, since: str | None, until: str | None
 ) -> dict[str, Any]:
     """Compare two series over the days that both hold.
 
     Raises:
-        InputError: a series is unknown, or they have no day in common.
+        InputError: a series is unknown, or its name too short to tell it from others; or they have no day in common.
     """
     store = Store(out, StoreConfig(out=out))
-    known = store.list_series()
-    for series in (series_a, series_b):
-        if series not in known:
-            raise InputError(
-                f"{out}: no series {series!r}, expected one of {', '.join(known) or 'none: run a day first'}"
-            )
+    series_a, series_b = (_series(store, out, name) for name in (series_a, series_b))
     days = sorted(_dates(store, series_a, since, until) & _dates(store, series_b, since, until))
     if not days:
         raise InputError(

@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner
 
 from claimscore.jobs.cli import main
-from claimscore.jobs.config import Config
+from claimscore.jobs.config import Config, StoreConfig
 from claimscore.jobs.nightly import execute_here, plan_day, run_day
 from claimscore.jobs.pipeline import Models
 from claimscore.jobs.plan import Weights
@@ -63,6 +63,20 @@ def test_show_explains_every_claim(out: str):
     assert "unsupported The hotel has a pool" in text
     assert "citation fabricated" in text
     assert "refuse (fabricated_citation)" in text
+
+
+def test_the_beginning_of_a_series_name_will_do(out: str):
+    """A name is completed where only one series begins so; a beginning of none is a named failure."""
+    series = Store(out, StoreConfig(out=out)).current()
+    assert series is not None
+
+    shown = CliRunner().invoke(main, ["show", "r2", "--out", out, "--series", series[:3]])
+    compared = CliRunner().invoke(main, ["compare", series[:3], series, "--out", out])
+    unknown = CliRunner().invoke(main, ["show", "r2", "--out", out, "--series", "zz"])
+
+    assert shown.output.split("\n", 1)[0].endswith(series)
+    assert "no claim flipped" in compared.output
+    assert (unknown.exit_code, f"no series 'zz', expected one of {series}" in unknown.stderr) == (1, True)
 
 
 def test_hostile_text_reaches_no_terminal(out: str):
