@@ -51,7 +51,7 @@ def outcomes(
 
     Returns:
         Beside the columns of `scores`: pair (row number), supports, vetoed (entails, but lacks a value), outbid (entails,
-        but a rival value more surely), contradicts, n_spans, chunk (of the first span) and missing. No scores, no rows.
+        but a rival value more surely), contradicts, opposes (contradicts in nearly the claim's words), n_spans, chunk (of the first span) and missing. No scores, no rows.
     """
     missing = pl.Series("missing", pair_missing.to_pylist(), dtype=pl.List(pl.String))
     entails = (pl.col("p_entailment") >= entailment).fill_null(value=False)
@@ -71,6 +71,7 @@ def outcomes(
             vetoed=entails & lacks,
             outbid=entails & outbid & ~lacks,
             contradicts=contradicts & ~entails,
+            opposes=contradicts & ~entails & (pl.col("overlap") >= config.conflict_overlap),
             n_spans=pl.col("premise").list.len(),
             chunk=pl.col("premise").list.first().struct.field("chunk_index"),
         )
@@ -99,16 +100,24 @@ def best_of_claims(pairs: pl.DataFrame) -> pl.DataFrame:
         error=pl.col("error").drop_nulls().first(),
     )
     for flag, by, descending in order:
-        best = (
-            pairs.filter(pl.col(flag))
-            .sort([*by, "chunk", "pair"], descending=[*descending, False, False])
-            .group_by(KEY, maintain_order=True)
-            .agg(
-                pl.col("pair").first().alias(f"{flag}_pair"),
-                pl.col("chunk").first().alias(f"{flag}_chunk"),
-                pl.col("is_cited").first().alias(f"{flag}_is_cited"),
-                pl.col("n_spans").first().alias(f"{flag}_n_spans"),
-            )
-        )
+        best = _best(pairs.filter(pl.col(flag)), flag, by, descending)
         out = out.join(best, on=KEY, how="left", maintain_order="left")
-    return out
+    # A chunk is in no conflict with itself.
+    elsewhere = pairs.join(out.select(*KEY, "supports_chunk"), on=KEY, how="left", maintain_order="left")
+    opposing = elsewhere.filter(pl.col("opposes") & (pl.col("chunk") != pl.col("supports_chunk")))
+    best = _best(opposing, "opposes", ["p_contradiction", "is_cited"], [True, True])
+    return out.join(best, on=KEY, how="left", maintain_order="left")
+
+
+def _best(pairs: pl.DataFrame, flag: str, by: list[str], descending: list[bool]) -> pl.DataFrame:
+    """The first pair of each claim in the order of `by`, in columns that begin with `flag`."""
+    return (
+        pairs.sort([*by, "chunk", "pair"], descending=[*descending, False, False])
+        .group_by(KEY, maintain_order=True)
+        .agg(
+            pl.col("pair").first().alias(f"{flag}_pair"),
+            pl.col("chunk").first().alias(f"{flag}_chunk"),
+            pl.col("is_cited").first().alias(f"{flag}_is_cited"),
+            pl.col("n_spans").first().alias(f"{flag}_n_spans"),
+        )
+    )

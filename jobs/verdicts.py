@@ -84,10 +84,13 @@ def decide(
 
 def _with_verdict(frame: pl.DataFrame, config: VerdictsConfig) -> pl.DataFrame:
     supports, contradicts = pl.col("supports_pair").is_not_null(), pl.col("contradicts_pair").is_not_null()
-    conflict = (supports & contradicts & (pl.col("supports_chunk") != pl.col("contradicts_chunk"))).fill_null(
-        value=False
+    frame = frame.with_columns(conflict=supports & pl.col("opposes_pair").is_not_null())
+    frame = frame.with_columns(
+        against_pair=pl.when(pl.col("conflict"))
+        .then(pl.col("opposes_pair"))
+        .when(~supports)
+        .then(pl.col("contradicts_pair"))
     )
-    frame = frame.with_columns(conflict=conflict)
     overruled = pl.col("conflict") & pl.lit(config.conflict != Verdict.SUPPORTED)
     verdict = (
         pl.when(overruled)
@@ -139,15 +142,15 @@ def _with_evidence(frame: pl.DataFrame, pairs: pl.DataFrame) -> pl.DataFrame:
     """The pair that a reader should look at: what decided, or the nearest that was found."""
     shown = (
         pl.when(pl.col("verdict") == Verdict.CONTRADICTED)
-        .then(pl.col("contradicts_pair"))
+        .then(pl.col("against_pair"))
         .otherwise(pl.coalesce("supports_pair", "outbid_pair", "vetoed_pair", "judged_pair"))
     )
     columns = ["pair", "premise", "p_entailment", "p_neutral", "p_contradiction", "missing", "rival"]
-    contradicting = pairs.select(contradicts_pair=pl.col("pair"), contradicting=pl.col("premise"))
+    contradicting = pairs.select(against_pair=pl.col("pair"), contradicting=pl.col("premise"))
     return (
         frame.with_columns(pair=shown)
         .join(pairs.select(columns), on="pair", how="left", maintain_order="left")
-        .join(contradicting, on="contradicts_pair", how="left", maintain_order="left")
+        .join(contradicting, on="against_pair", how="left", maintain_order="left")
     )
 
 

@@ -192,6 +192,16 @@ def test_a_conflict_is_flagged_and_the_policy_decides(policy: str, verdict: str,
     assert row["contradicting_chunk_id"] == "c1"
 
 
+def test_a_conflict_needs_nearly_the_claims_words_in_another_chunk():
+    """A contradiction with half of the claim's words, or in the chunk that supports, is no conflict."""
+    loose = judge([a_pair(0, 0.9), a_pair(1, 0.0, 0.97, overlap=0.5)])
+    same = judge([a_pair(0, 0.9), a_pair(0, 0.0, 0.97)])
+    behind = judge([a_pair(0, 0.9), a_pair(0, 0.0, 0.99), a_pair(1, 0.0, 0.97)])
+
+    assert [row["conflict"] for row in (loose, same, behind)] == [False, False, True]
+    assert [row["contradicting_chunk_id"] for row in (loose, same, behind)] == [None, None, "c1"]
+
+
 def test_what_could_not_be_judged_is_unscored():
     """A claim with a failed pair and no support is unscored, even beside a judged neutral one."""
     nan = a_pair(1, None, error="nan")
