@@ -2,27 +2,15 @@
 
 from __future__ import annotations
 
-import importlib.util
-import sys
-from pathlib import Path
-
 import pyarrow as pa
+import stub_models
 
 from claimscore.jobs import evidence
 from claimscore.jobs.config import EvidenceConfig, SegmentConfig
 from claimscore.jobs.records import CLAIMS, LOG
 from claimscore.jobs.segment import sentence_spans
 
-
-def _load(name: str):
-    spec = importlib.util.spec_from_file_location(name, Path(__file__).with_name(f"{name}.py"))
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module
-    spec.loader.exec_module(module)
-    return module
-
-
-JUDGE = _load("stub_models").StubJudge()
+JUDGE = stub_models.StubJudge()
 
 
 def spans(texts: pa.Array) -> pa.ListArray:

@@ -2,28 +2,19 @@
 
 from __future__ import annotations
 
-import importlib.util
 import os
 import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
+import jobs_fixture
 import pyarrow as pa
+import tiny_deberta as tiny
 
 from claimscore.jobs.judge import SELF_TEST
 from claimscore.jobs.tokenizer import load_tokenizer
 
-
-def _load(name: str):
-    spec = importlib.util.spec_from_file_location(name, Path(__file__).with_name(f"{name}.py"))
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module
-    spec.loader.exec_module(module)
-    return module
-
-
-jobs_fixture, tiny = _load("jobs_fixture"), _load("tiny_deberta")
 DATE = jobs_fixture.DATE
 SCRIPT = Path(sys.executable).with_name("claimscore")
 

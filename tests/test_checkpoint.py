@@ -1,28 +1,15 @@
 """A checkpoint on disk: what is refused and how, and what its fingerprint follows."""
 
-import importlib.util
 import json
-import sys
-from pathlib import Path
 
 import pytest
+import tiny_deberta as tiny
 import torch
 from safetensors.torch import load_file, save_file
 
 from claimscore.jobs import checkpoint
 from claimscore.jobs.encoder import load_encoder
 from claimscore.jobs.errors import ModelError
-
-
-def _load(name: str):
-    spec = importlib.util.spec_from_file_location(name, Path(__file__).with_name(f"{name}.py"))
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module
-    spec.loader.exec_module(module)
-    return module
-
-
-tiny = _load("tiny_deberta")
 
 
 def _pickle_only(folder):

@@ -2,28 +2,17 @@
 
 from __future__ import annotations
 
-import importlib.util
 import subprocess
 import sys
 from pathlib import Path
 
+import jobs_fixture
 import pytest
 from click.testing import CliRunner, Result
 
 from claimscore.jobs.cli import main
 
 ROOT = Path(__file__).parent.parent
-
-
-def _load(name: str):
-    spec = importlib.util.spec_from_file_location(name, Path(__file__).with_name(f"{name}.py"))
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module
-    spec.loader.exec_module(module)
-    return module
-
-
-jobs_fixture = _load("jobs_fixture")
 
 
 def invoke(*arguments: str) -> Result:

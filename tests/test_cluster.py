@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import importlib.util
 import os
 import re
 import subprocess
@@ -14,6 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import ray
+import ray_fixture
 import torch
 
 from claimscore.jobs import actors, cluster, records
@@ -23,16 +23,6 @@ from claimscore.jobs.nightly import plan_day, run_day
 from claimscore.jobs.plan import Weights
 from claimscore.jobs.store import Store
 
-
-def _load(name: str):
-    spec = importlib.util.spec_from_file_location(name, Path(__file__).with_name(f"{name}.py"))
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module
-    spec.loader.exec_module(module)
-    return module
-
-
-ray_fixture = _load("ray_fixture")
 jobs_fixture, tiny = ray_fixture.jobs_fixture, ray_fixture.tiny
 DATE = jobs_fixture.DATE
 POISON = "%"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import importlib.util
 import json
 import os
 import re
@@ -11,26 +10,16 @@ import shutil
 import signal
 import socket
 import subprocess
-import sys
 import time
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+import ray_fixture
 
 from claimscore.jobs.store import Store
 
-
-def _load(name: str):
-    spec = importlib.util.spec_from_file_location(name, Path(__file__).with_name(f"{name}.py"))
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module
-    spec.loader.exec_module(module)
-    return module
-
-
-ray_fixture = _load("ray_fixture")
 jobs_fixture, claimscore, DATE = ray_fixture.jobs_fixture, ray_fixture.claimscore, ray_fixture.DATE
 N_SHARDS = 6
 DEADLINE_S = 120.0

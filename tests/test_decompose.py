@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import importlib.util
 import math
-import sys
 from pathlib import Path
 
+import decompose_stub as _stub
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -20,15 +19,6 @@ from claimscore.jobs.errors import ModelError
 DEMO_MODEL = Path(__file__).parents[1] / "demo-models" / "demo-decomposer"
 
 
-def _load(name: str):
-    spec = importlib.util.spec_from_file_location(name, Path(__file__).with_name(f"{name}.py"))
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module
-    spec.loader.exec_module(module)
-    return module
-
-
-_stub = _load("decompose_stub")
 CONFIG = _stub.CONFIG
 FEE = _stub.FEE
 FEE_CLAIMS = _stub.FEE_CLAIMS

@@ -2,24 +2,11 @@
 
 from __future__ import annotations
 
-import importlib.util
-import sys
-from pathlib import Path
-
+import decompose_stub as _stub
 import pytest
 
 from claimscore.jobs.decompose import user_prompt
 
-
-def _load(name: str):
-    spec = importlib.util.spec_from_file_location(name, Path(__file__).with_name(f"{name}.py"))
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module
-    spec.loader.exec_module(module)
-    return module
-
-
-_stub = _load("decompose_stub")
 FEE = _stub.FEE
 FEE_CLAIMS = _stub.FEE_CLAIMS
 TOUR = _stub.TOUR

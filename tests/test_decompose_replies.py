@@ -2,26 +2,13 @@
 
 from __future__ import annotations
 
-import importlib.util
-import sys
-from pathlib import Path
-
+import decompose_stub as _stub
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from claimscore.jobs.decompose import claims_schema, is_atomic, parse_reply, user_prompt
 
-
-def _load(name: str):
-    spec = importlib.util.spec_from_file_location(name, Path(__file__).with_name(f"{name}.py"))
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module
-    spec.loader.exec_module(module)
-    return module
-
-
-_stub = _load("decompose_stub")
 CONFIG = _stub.CONFIG
 reply = _stub.reply
 sentence = _stub.sentence

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import importlib.util
 import re
-import sys
 from pathlib import Path
-from types import ModuleType
 
+import make_demo_log
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -15,19 +13,6 @@ import pytest
 from claimscore.jobs import records
 
 SCRIPTS = Path(__file__).resolve().parent.parent / "scripts"
-
-
-def load(name: str) -> ModuleType:
-    spec = importlib.util.spec_from_file_location(f"script_{name}", SCRIPTS / f"{name}.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module  # dataclasses look their module up
-    spec.loader.exec_module(module)
-    return module
-
-
-make_demo_log = load("make_demo_log")
 
 
 @pytest.fixture(scope="module")

@@ -6,12 +6,12 @@ split a sentence differently in another batch.
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import subprocess
 import sys
 from pathlib import Path
 
+import check_demo
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
@@ -27,14 +27,6 @@ pytestmark = [
         reason="the demo models are not built; run scripts/build_demo_models.py",
     ),
 ]
-
-
-def _script(name: str):
-    spec = importlib.util.spec_from_file_location(name, ROOT / "scripts" / f"{name}.py")
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module
-    spec.loader.exec_module(module)
-    return module
 
 
 @pytest.fixture(scope="module")
@@ -58,9 +50,8 @@ def run(tmp_path_factory) -> dict:
         text=True,
         check=False,
     )
-    checker = _script("check_demo")
-    verdicts = checker.read_table(out, "verdicts", None)
-    answers = checker.read_table(out, "answers", None)
+    verdicts = check_demo.read_table(out, "verdicts", None)
+    answers = check_demo.read_table(out, "answers", None)
     gold = pq.read_table(folder / "gold.parquet")
     # The other day's facts have no verdicts here.
     of_day = pc.is_in(gold["request_id"], value_set=pa.array(answers["request_id"].to_pylist()))
@@ -68,7 +59,7 @@ def run(tmp_path_factory) -> dict:
     return {
         "done": done,
         "record": record,
-        "scores": checker.score_against_gold(verdicts, gold.filter(of_day)),
+        "scores": check_demo.score_against_gold(verdicts, gold.filter(of_day)),
         "answers": answers,
     }
 

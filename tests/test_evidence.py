@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import importlib.util
-import sys
-from pathlib import Path
-
+import evidence_fixture as fixture
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -16,16 +13,6 @@ from claimscore.jobs import evidence, pairs
 from claimscore.jobs.config import EvidenceConfig
 from claimscore.jobs.errors import ModelError
 
-
-def _load(name: str):
-    spec = importlib.util.spec_from_file_location(name, Path(__file__).with_name(f"{name}.py"))
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module
-    spec.loader.exec_module(module)
-    return module
-
-
-fixture = _load("evidence_fixture")
 JUDGE, spans, pair_up = fixture.JUDGE, fixture.spans, fixture.pair_up
 a_log, some_claims = fixture.a_log, fixture.some_claims
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
-import sys
 from pathlib import Path
 
+import jobs_fixture
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+import stub_models
 
 from claimscore.jobs.config import Config
 from claimscore.jobs.errors import InputError, ModelError
@@ -18,16 +18,6 @@ from claimscore.jobs.pipeline import Models
 from claimscore.jobs.plan import TABLES, Weights
 from claimscore.jobs.store import Store
 
-
-def _load(name: str):
-    spec = importlib.util.spec_from_file_location(name, Path(__file__).with_name(f"{name}.py"))
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module
-    spec.loader.exec_module(module)
-    return module
-
-
-stub_models, jobs_fixture = _load("stub_models"), _load("jobs_fixture")
 DATE = jobs_fixture.DATE
 
 

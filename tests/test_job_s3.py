@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import importlib.util
-import sys
 from pathlib import Path
 
+import jobs_fixture
 import pyarrow as pa
 import pyarrow.fs
 import pyarrow.parquet as pq
 import pytest
+import stub_models
 from moto.server import ThreadedMotoServer
 
 from claimscore.jobs.nightly import execute_here, plan_day, run_day
@@ -18,17 +18,6 @@ from claimscore.jobs.plan import Weights
 from claimscore.jobs.store import Store
 
 KEYS = {"AWS_ACCESS_KEY_ID": "test", "AWS_SECRET_ACCESS_KEY": "test", "AWS_EC2_METADATA_DISABLED": "true"}
-
-
-def _load(name: str):
-    spec = importlib.util.spec_from_file_location(name, Path(__file__).with_name(f"{name}.py"))
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module
-    spec.loader.exec_module(module)
-    return module
-
-
-stub_models, jobs_fixture = _load("stub_models"), _load("jobs_fixture")
 
 
 @pytest.fixture

@@ -1,13 +1,12 @@
 """The judge: classes by name, a self-test before any pair, ids joined, NaN never a label."""
 
-import importlib.util
 import json
-import sys
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 import pytest
+import tiny_deberta as tiny
 import torch
 from safetensors.torch import load_file, save_file
 
@@ -18,15 +17,6 @@ from claimscore.jobs.judge import Judge, load_tokenizer
 ROOT = Path(__file__).parents[1]
 
 
-def _load(name: str):
-    spec = importlib.util.spec_from_file_location(name, Path(__file__).with_name(f"{name}.py"))
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module
-    spec.loader.exec_module(module)
-    return module
-
-
-tiny = _load("tiny_deberta")
 make = tiny.make_judge
 
 

@@ -1,12 +1,12 @@
 """What a judge settles before its first pair: class names, the self-test, lengths; and the cards that ship."""
 
-import importlib.util
 import subprocess
 import sys
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
+import tiny_deberta as tiny
 from safetensors.torch import load_file, save_file
 
 from claimscore.jobs.config import load_card
@@ -17,15 +17,6 @@ from claimscore.jobs.tokenizer import load_tokenizer
 ROOT = Path(__file__).parents[1]
 
 
-def _load(name: str):
-    spec = importlib.util.spec_from_file_location(name, Path(__file__).with_name(f"{name}.py"))
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module
-    spec.loader.exec_module(module)
-    return module
-
-
-tiny = _load("tiny_deberta")
 make = tiny.make_judge
 
 

@@ -2,24 +2,18 @@
 
 from __future__ import annotations
 
-import importlib.util
 import re
 from pathlib import Path
+
+import readme_figures
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 
 
-def _figures():
-    spec = importlib.util.spec_from_file_location("readme_figures", ROOT / "scripts" / "readme_figures.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
 def test_no_figure_is_typed_by_hand():
     """Every block of figures equals what the newest committed results give."""
-    assert _figures().fill(README) == README
+    assert readme_figures.fill(README) == README
 
 
 def test_every_linked_file_exists():

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
-import sys
 from pathlib import Path
 
+import jobs_fixture
 import pytest
+import stub_models
 from click.testing import CliRunner
 
 from claimscore.jobs.cli import main
@@ -18,16 +18,6 @@ from claimscore.jobs.plan import Weights
 from claimscore.jobs.progress import printable, shown
 from claimscore.jobs.store import Store
 
-
-def _load(name: str):
-    spec = importlib.util.spec_from_file_location(name, Path(__file__).with_name(f"{name}.py"))
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module
-    spec.loader.exec_module(module)
-    return module
-
-
-stub_models, jobs_fixture = _load("stub_models"), _load("jobs_fixture")
 ESCAPE = "\x1b[31mred\x1b[0m\x07 [bold]loud[/bold]"
 
 

@@ -1,17 +1,14 @@
 """The reference of tables says something of every column, and the README carries it as it is."""
 
-import importlib.util
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
+import table_docs
 
 from claimscore.jobs import records
 
 ROOT = Path(__file__).parents[1]
-_spec = importlib.util.spec_from_file_location("table_docs", ROOT / "scripts" / "table_docs.py")
-table_docs = importlib.util.module_from_spec(_spec)
-_spec.loader.exec_module(table_docs)
 
 # Tables that live between two stages and are never stored.
 NOT_STORED = {"SENTENCES", "REPLIES"}

@@ -1,28 +1,14 @@
 """The tokenizer of a checkpoint: spans in code points, no special token out of a text, nothing cut or padded."""
 
-import importlib.util
-import sys
-from pathlib import Path
-
 import pyarrow as pa
 import pytest
+import tiny_deberta as tiny
 import tokenizers
 from hypothesis import example, given
 from hypothesis import strategies as st
 
 from claimscore.jobs.errors import ModelError
 from claimscore.jobs.tokenizer import load_tokenizer
-
-
-def _load(name: str):
-    spec = importlib.util.spec_from_file_location(name, Path(__file__).with_name(f"{name}.py"))
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module
-    spec.loader.exec_module(module)
-    return module
-
-
-tiny = _load("tiny_deberta")
 
 
 def test_text_cannot_place_a_separator(tmp_path):
