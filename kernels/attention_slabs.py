@@ -36,7 +36,7 @@ UNSPECIALISED = [
 def score_distances(
     q_ptr, k_ptr, v_ptr, c2p_ptr, p2c_ptr, out_ptr, bounds_ptr, slots_ptr,
     q_t, q_h, k_t, k_h, v_t, v_h, c2p_r, c2p_h, p2c_r, p2c_h, out_t, out_h,
-    scale, centre, n_rows, c2p_scores_ptr, p2c_scores_ptr, first_pair, n_heads, n_tiles, height, shortest, longest,
+    scale, centre, n_rows, c2p_scores_ptr, p2c_scores_ptr, first_pair, n_heads, n_tiles, n_blocks, shortest, longest,
     D: tl.constexpr, BLOCK_D: tl.constexpr, BLOCK: tl.constexpr,
     HAS_C2P: tl.constexpr, HAS_P2C: tl.constexpr, HAS_SLOTS: tl.constexpr, PRECISION: tl.constexpr,
 ):  # fmt: skip
@@ -49,10 +49,13 @@ def score_distances(
         return
     at, dims = tl.arange(0, BLOCK), tl.arange(0, BLOCK_D)
     rows = start + at
-    q = load_rows(q_ptr + first * q_t + head * q_h, q_t, rows, rows < length, dims, D)
-    k = load_rows(k_ptr + first * k_t + head * k_h, k_t, rows, rows < length, dims, D)
+    q = load_rows(q_ptr + first * q_t + head * q_h, q_t, rows, length, dims, D)
+    k = load_rows(k_ptr + first * k_t + head * k_h, k_t, rows, length, dims, D)
+    height = n_blocks * BLOCK  # a multiple of BLOCK that the compiler can see: aligned rows
     width = height + BLOCK
-    at_scores = (slot * n_heads + head) * height * width + rows[:, None] * width + at[None, :]
+    c2p_scores_ptr += (slot * n_heads + head) * height * width
+    p2c_scores_ptr += (slot * n_heads + head) * height * width
+    at_scores = rows[:, None] * width + at[None, :]
     for column in range(0, length + BLOCK, BLOCK):
         distances = start + BLOCK - column - at
         if HAS_C2P:
@@ -73,7 +76,7 @@ def score_distances(
 def attend(
     q_ptr, k_ptr, v_ptr, c2p_ptr, p2c_ptr, out_ptr, bounds_ptr, slots_ptr,
     q_t, q_h, k_t, k_h, v_t, v_h, c2p_r, c2p_h, p2c_r, p2c_h, out_t, out_h,
-    scale, centre, n_rows, c2p_scores_ptr, p2c_scores_ptr, first_pair, n_heads, n_tiles, height, shortest, longest,
+    scale, centre, n_rows, c2p_scores_ptr, p2c_scores_ptr, first_pair, n_heads, n_tiles, n_blocks, shortest, longest,
     D: tl.constexpr, BLOCK_D: tl.constexpr, BLOCK: tl.constexpr, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr,
     HAS_C2P: tl.constexpr, HAS_P2C: tl.constexpr, HAS_SLOTS: tl.constexpr, PRECISION: tl.constexpr,
 ):  # fmt: skip
@@ -86,31 +89,33 @@ def attend(
         return
     k_ptr += first * k_t + head * k_h
     v_ptr += first * v_t + head * v_h
+    height = n_blocks * BLOCK  # a multiple of BLOCK that the compiler can see: aligned rows
     width = height + BLOCK
-    scores_at = (slot * n_heads + head) * height * width
+    c2p_scores_ptr += (slot * n_heads + head) * height * width
+    p2c_scores_ptr += (slot * n_heads + head) * height * width
     at_n, dims = tl.arange(0, BLOCK_N), tl.arange(0, BLOCK_D)
     i = m_start + tl.arange(0, BLOCK_M)
-    q = load_rows(q_ptr + first * q_t + head * q_h, q_t, i, i < length, dims, D)
+    q = load_rows(q_ptr + first * q_t + head * q_h, q_t, i, length, dims, D)
     best = tl.full([BLOCK_M], -float("inf"), tl.float32)
     total = tl.zeros([BLOCK_M], tl.float32)
     context = tl.zeros([BLOCK_M, BLOCK_D], tl.float32)
     for n_start in range(0, length, BLOCK_N):
         j = n_start + at_n
-        k = load_rows(k_ptr, k_t, j, j < length, dims, D)
+        k = load_rows(k_ptr, k_t, j, length, dims, D)
         is_score = (i[:, None] < length) & (j[None, :] < length)
         scores = tl.zeros([BLOCK_M, BLOCK_N], tl.float32)
         if HAS_C2P:
             columns = j[None, :] + (BLOCK - i % BLOCK)[:, None]
-            at = scores_at + i[:, None] * width + columns
+            at = i[:, None] * width + columns
             scores += tl.load(c2p_scores_ptr + at, mask=is_score, other=0.0).to(tl.float32)
         if HAS_P2C:
             columns = i[:, None] + (BLOCK - j % BLOCK)[None, :]
-            at = scores_at + j[None, :] * width + columns
+            at = j[None, :] * width + columns
             scores += tl.load(p2c_scores_ptr + at, mask=is_score, other=0.0).to(tl.float32)
         scores = tl.dot(q, tl.trans(k), scores, input_precision=PRECISION)
-        scores = tl.where(j[None, :] < length, scores * scale, -float("inf"))
-        v = load_rows(v_ptr, v_t, j, j < length, dims, D)
-        best, total, context = softmax_step(scores, v, best, total, context, PRECISION)
+        scores = tl.where(j[None, :] < length, scores, -float("inf"))
+        v = load_rows(v_ptr, v_t, j, length, dims, D)
+        best, total, context = softmax_step(scores, scale, v, best, total, context, PRECISION)
     out_ptr += first * out_t + head * out_h
     mask = (i[:, None] < length) & (dims[None, :] < D)
     context = (context / total[:, None]).to(out_ptr.dtype.element_ty)
@@ -137,12 +142,13 @@ def launch(
         "PRECISION": PRECISION[out_THD.dtype],
         "num_warps": tile.warps,
         "num_stages": tile.stages,
+        "maxnreg": tile.registers or None,
         "enable_fp_fusion": True,
     }
     for first_pair in range(0, n_pairs, per_slab):
         n_here = min(per_slab, n_pairs - first_pair)
         arguments = (*given.pointers, *given.strides, *given.scalars, *scratch, first_pair, n_heads)
-        lengths = (height, shortest, longest)
+        lengths = (n_blocks, shortest, longest)
         if n_tables:
             score_distances[(n_here * n_blocks, n_heads)](*arguments, n_blocks, *lengths, **options)
         attend[(n_here * n_tiles, n_heads)](

@@ -42,7 +42,7 @@ def attend(
     p2c_ptr += head * p2c_h
     at_m, at_n, dims = tl.arange(0, BLOCK_M), tl.arange(0, BLOCK_N), tl.arange(0, BLOCK_D)
     i = m_start + at_m
-    q = load_rows(q_ptr + first * q_t + head * q_h, q_t, i, i < length, dims, D)
+    q = load_rows(q_ptr + first * q_t + head * q_h, q_t, i, length, dims, D)
 
     # c2p: column b of block x holds distance m_start - n_start + x * BLOCK_N - b. Query m finds key n at
     # b = (n - m) mod BLOCK_N of block x = (m + b) // BLOCK_N. p2c likewise, with queries and keys exchanged.
@@ -56,27 +56,31 @@ def attend(
             c2p_ptr, c2p_r, slots_ptr, m_start + BLOCK_N - at_n, centre, n_rows, dims, D, HAS_SLOTS
         )
         c2p_1 = tl.dot(q, tl.trans(keys), input_precision=PRECISION)
-        c2p_2 = c2p_1
+        c2p_far = c2p_1  # all blocks from 1 on, each where it is used
         if BLOCK_M > BLOCK_N:
             beyond = m_start + 2 * BLOCK_N - at_n
             keys = table_rows(c2p_ptr, c2p_r, slots_ptr, beyond, centre, n_rows, dims, D, HAS_SLOTS)
             c2p_2 = tl.dot(q, tl.trans(keys), input_precision=PRECISION)
+            c2p_far = tl.where(block_MN == 1, c2p_1, c2p_2)
     best = tl.full([BLOCK_M], -float("inf"), tl.float32)
     total = tl.zeros([BLOCK_M], tl.float32)
     context = tl.zeros([BLOCK_M, BLOCK_D], tl.float32)
     for n_start in range(0, length, BLOCK_N):
         j = n_start + at_n
-        k = load_rows(k_ptr, k_t, j, j < length, dims, D)
-        scores = tl.zeros([BLOCK_M, BLOCK_N], tl.float32)
+        k = load_rows(k_ptr, k_t, j, length, dims, D)
+        if not (HAS_C2P or HAS_P2C):
+            scores = tl.zeros([BLOCK_M, BLOCK_N], tl.float32)
         if HAS_C2P:
             near = m_start - n_start - at_n
             keys = table_rows(c2p_ptr, c2p_r, slots_ptr, near, centre, n_rows, dims, D, HAS_SLOTS)
             c2p_0 = tl.dot(q, tl.trans(keys), input_precision=PRECISION)
-            by_distance = tl.where(block_MN == 0, c2p_0, tl.where(block_MN == 1, c2p_1, c2p_2))
+            by_distance = tl.where(block_MN == 0, c2p_0, c2p_far)
             if ROUND_POSITIONS:
                 by_distance = by_distance.to(q.dtype)
-            scores += tl.gather(by_distance, turn_MN, 1)
-            c2p_2 = c2p_1  # one block further off in the next tile
+            scores = tl.gather(by_distance, turn_MN, 1).to(tl.float32)
+            # One block further off in the next tile. Carrying c2p_1 on as it is would be a dependence over two
+            # rounds, and Triton does not pipeline the loads of such a loop.
+            c2p_far = tl.where(block_MN == 1, c2p_0, c2p_1) if BLOCK_M > BLOCK_N else c2p_0
             c2p_1 = c2p_0
         if HAS_P2C:
             near = m_start - n_start + at_m
@@ -90,12 +94,13 @@ def attend(
             if ROUND_POSITIONS:
                 by_distance = by_distance.to(q.dtype)
             by_distance = tl.reshape(by_distance, [BLOCK_M // BLOCK_N, BLOCK_N, BLOCK_N])
-            scores += tl.reshape(tl.gather(by_distance, turn_XNN, 1), [BLOCK_M, BLOCK_N])
+            by_query = tl.reshape(tl.gather(by_distance, turn_XNN, 1), [BLOCK_M, BLOCK_N]).to(tl.float32)
+            scores = scores + by_query if HAS_C2P else by_query
         # Last, so that the sum has the layout of a product and the softmax is not computed in two layouts.
         scores = tl.dot(q, tl.trans(k), scores, input_precision=PRECISION)
-        scores = tl.where(j[None, :] < length, scores * scale, -float("inf"))
-        v = load_rows(v_ptr, v_t, j, j < length, dims, D)
-        best, total, context = softmax_step(scores, v, best, total, context, PRECISION)
+        scores = tl.where(j[None, :] < length, scores, -float("inf"))
+        v = load_rows(v_ptr, v_t, j, length, dims, D)
+        best, total, context = softmax_step(scores, scale, v, best, total, context, PRECISION)
     out_ptr += first * out_t + head * out_h
     mask = (i[:, None] < length) & (dims[None, :] < D)
     context = (context / total[:, None]).to(out_ptr.dtype.element_ty)
@@ -121,5 +126,6 @@ def launch(
         ROUND_POSITIONS=tile.round_positions,
         num_warps=tile.warps,
         num_stages=tile.stages,
+        maxnreg=tile.registers or None,
         enable_fp_fusion=True,
     )

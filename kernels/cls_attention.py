@@ -38,7 +38,7 @@ def attend(
     context = tl.zeros([BLOCK_D], tl.float32)
     for start in range(0, length, BLOCK):
         j = start + at
-        k = load_rows(k_ptr, k_t, j, j < length, dims, D).to(tl.float32)
+        k = load_rows(k_ptr, k_t, j, length, dims, D).to(tl.float32)
         terms = q * k
         if HAS_C2P:
             keys = table_rows(
@@ -54,7 +54,7 @@ def attend(
         new_best = tl.maximum(best, tl.max(scores, 0))
         weights = tl.exp2(scores - new_best)
         fade = tl.exp2(best - new_best)
-        v = load_rows(v_ptr, v_t, j, j < length, dims, D).to(tl.float32)
+        v = load_rows(v_ptr, v_t, j, length, dims, D).to(tl.float32)
         total = total * fade + tl.sum(weights, 0)
         context = context * fade + tl.sum(weights[:, None] * v, 0)
         best = new_best

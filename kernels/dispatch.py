@@ -53,13 +53,13 @@ def _triton() -> Backend:
 BACKENDS: dict[str, Callable[[], Backend]] = {"torch": lambda: _TORCH, "triton": _triton}
 
 
-@functools.cache
-def _chosen(device_type: str, dtype: torch.dtype) -> str:
-    return "triton" if device_type == "cuda" and dtype in _TRITON_DTYPES else "torch"
+def backend_for(tensor: Tensor) -> str:
+    """Name of the backend that serves the device and dtype of `tensor`."""
+    return "triton" if tensor.is_cuda and tensor.dtype in _TRITON_DTYPES else "torch"
 
 
 def _run(op: str, backend: str | None, first: Tensor, *args: Any, **kwargs: Any) -> Tensor:
-    chosen = BACKENDS[backend or _chosen(first.device.type, first.dtype)]()
+    chosen = BACKENDS[backend or backend_for(first)]()
     _ran[op] = chosen.name
     out: Tensor = getattr(chosen, op)(first, *args, **kwargs)
     return out

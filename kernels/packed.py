@@ -31,26 +31,32 @@ def table_rows(
     D: tl.constexpr,
     HAS_SLOTS: tl.constexpr,
 ):
-    """Rows (N, D) of a position table for N distances; a distance that no pair has reads the nearest row."""
+    """Rows (N, BLOCK_D) of a position table for N distances; a distance that no pair has reads the nearest row."""
     if HAS_SLOTS:
-        rows = tl.load(slots_ptr + tl.minimum(tl.maximum(distances + centre, 0), 2 * centre)).to(tl.int64)
+        rows = tl.load(slots_ptr + tl.minimum(tl.maximum(distances + centre, 0), 2 * centre)).to(tl.int32)
     else:
         rows = tl.minimum(tl.maximum(distances + n_rows // 2, 0), n_rows - 1)
-    return load_rows(table_ptr, row_stride, rows, rows >= 0, dims, D)
+    pointers = table_ptr + rows[:, None] * row_stride + dims[None, :]
+    if dims.shape[0] == D:
+        return tl.load(pointers)
+    else:  # noqa: RET505 - a branch of the compiler's, and a return after it would be another
+        return tl.load(pointers, mask=dims[None, :] < D, other=0.0)
 
 
 @triton.jit
-def load_rows(ptr, row_stride, rows, is_row, dims, D: tl.constexpr):
-    """Rows (N, BLOCK_D) of a matrix of D columns; zeros where `is_row` is false, and beyond column D."""
-    mask = is_row[:, None] & (dims[None, :] < D)
+def load_rows(ptr, row_stride, rows, length, dims, D: tl.constexpr):
+    """Rows (N, BLOCK_D) of a pair's queries, keys or values; zeros from row `length` and column D on."""
+    mask = rows[:, None] < length
+    if dims.shape[0] > D:
+        mask = mask & (dims[None, :] < D)
     return tl.load(ptr + rows[:, None] * row_stride + dims[None, :], mask=mask, other=0.0)
 
 
 @triton.jit
-def softmax_step(scores_MN, v_ND, best_M, total_M, context_MD, PRECISION: tl.constexpr):
-    """Take one tile of scores (base 2, -inf where there is no key) into the running softmax of its queries."""
-    new_best_M = tl.maximum(best_M, tl.max(scores_MN, 1))
-    weights_MN = tl.exp2(scores_MN - new_best_M[:, None])
+def softmax_step(scores_MN, scale, v_ND, best_M, total_M, context_MD, PRECISION: tl.constexpr):
+    """Take one tile of scores (-inf where there is no key) into the running base-2 softmax of its queries."""
+    new_best_M = tl.maximum(best_M, tl.max(scores_MN, 1) * scale)
+    weights_MN = tl.exp2(scores_MN * scale - new_best_M[:, None])
     fade_M = tl.exp2(best_M - new_best_M)
     total_M = total_M * fade_M + tl.sum(weights_MN, 1)
     context_MD = tl.dot(
@@ -88,7 +94,7 @@ def operands(
     """Check what `reference.disentangled_attention` takes and lay it out for a launch.
 
     Raises:
-        ValueError: dtypes differ or have no kernel, or the slots do not reach `max_len`.
+        ValueError: dtypes differ or have no kernel, the slots do not reach `max_len`, or `scale` is not positive.
     """
     given = [q, k_THD, v_THD, *(table for table in (c2p_RHD, p2c_RHD) if table is not None)]
     if q.dtype not in PRECISION or any(x.dtype != q.dtype for x in given):
@@ -96,6 +102,8 @@ def operands(
         raise ValueError(f"attention: dtypes are {found}, expected one of float32, float16, bfloat16 for all")
     if slots is not None and slots.shape[0] < 2 * max_len - 1:
         raise ValueError(f"attention: {slots.shape[0]} slots, expected at least {2 * max_len - 1} distances")
+    if scale is not None and scale <= 0:  # the running maximum is taken before scaling
+        raise ValueError(f"attention: scale is {scale}, expected more than 0")
     q, k_THD, v_THD = (x if x.stride(-1) == 1 else x.contiguous() for x in (q, k_THD, v_THD))
     tables = [x if x is None or x.stride(-1) == 1 else x.contiguous() for x in (c2p_RHD, p2c_RHD)]
     c2p, p2c = (q if table is None else table for table in tables)

@@ -32,6 +32,8 @@ class Tile(NamedTuple):
     """Keys of a tile: a power of two from 16."""
     warps: int
     stages: int
+    registers: int = 0
+    """Most of a thread, for more blocks on a processor at the price of spills; 0: as many as it likes."""
     round_positions: bool = False
     """Slices: position scores cross the chip in the inputs' dtype instead of fp32, as eager PyTorch rounds them."""
 
@@ -44,7 +46,7 @@ class LengthClass(NamedTuple):
     tile: Tile
 
 
-DEFAULT = Tile("slices", block_m=64, block_n=32, warps=4, stages=1)
+DEFAULT = Tile("slices", block_m=64, block_n=32, warps=4, stages=2)
 DEFAULT_FP32 = Tile("slices", block_m=16, block_n=16, warps=4, stages=1)
 """Full fp32 products run on the ordinary units: larger tiles spill registers (compiled for sm_90: 32 x 32 does)."""
 
@@ -64,8 +66,8 @@ def file_name(device_name: str) -> str:
 def _plan(device_name: str, head_size: int, dtype: torch.dtype) -> tuple[LengthClass, ...]:
     path = FOLDER / file_name(device_name)
     default = DEFAULT_FP32 if dtype == torch.float32 else DEFAULT
-    if head_size > 128:
-        default = default._replace(block_m=16, block_n=16)
+    if head_size > 64:  # the tiles of two stages would not fit the 99 KiB of the smaller GPUs
+        default = default._replace(stages=1)
     found: tuple[LengthClass, ...] = ()
     if path.exists():
         tuned = json.loads(path.read_text(encoding="utf-8"))

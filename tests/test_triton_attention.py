@@ -192,6 +192,7 @@ def test_two_runs_are_bitwise_equal(name):
     assert torch.equal(first, run(TILES[name], tensors, bounds, slots=slots))
 
 
+@pytest.mark.filterwarnings("ignore:invalid value encountered:RuntimeWarning")  # NaN that is thrown away
 @pytest.mark.parametrize("tile", TILES.values(), ids=TILES)
 def test_nan_that_no_pair_owns_is_not_read(tile):
     """NaN in a neighbour, before and behind the pack, and in table rows that no distance of the pair has."""
@@ -252,6 +253,7 @@ def test_cls_attention_is_as_exact_as_torch(lengths, dtype):
     assert (ours.double() - exact).abs().max() <= 2 * (eager.double() - exact).abs().max() + rounding
 
 
+@pytest.mark.filterwarnings("ignore:invalid value encountered:RuntimeWarning")  # NaN that is thrown away
 def test_cls_attention_reads_its_own_pair_alone():
     """NaN in the neighbours changes no bit."""
     tensors, bounds, slots = inputs([9, 70, 8])
@@ -292,6 +294,14 @@ def test_dtypes_without_a_kernel_are_refused(change, message):
 
     with pytest.raises(ValueError, match=message):
         run(TILES["slices"], [change(tensors), *tensors[1:]], bounds, slots=slots)
+
+
+def test_a_scale_that_turns_the_order_round_is_refused():
+    """The maximum is taken before scaling: under a negative scale it would be the minimum, and exp would overflow."""
+    tensors, bounds, slots = inputs([4])
+
+    with pytest.raises(ValueError, match="scale is -1, expected more than 0"):
+        run(TILES["slices"], tensors, bounds, slots=slots, scale=-1)
 
 
 def test_slots_that_end_early_are_refused():
