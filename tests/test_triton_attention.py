@@ -23,9 +23,9 @@ def _load(name):
 if importlib.util.find_spec("triton") is None:  # not importorskip: the import itself settles the mode
     pytest.skip("triton is not installed; the kernels need it even when interpreted", allow_module_level=True)
 mode = _load("triton_mode")
+inputs, HEADS, SIZE, ROWS = mode.inputs, mode.HEADS, mode.SIZE, mode.ROWS
 pytestmark = [pytest.mark.gpu] if mode.COMPILED else []
 
-HEADS, SIZE, ROWS = 2, 16, 96
 # Each variant with the tile that it ships with, and with one whose queries and keys go together otherwise.
 TILES = {
     "slices": Tile("slices", 64, 32, 4, 1),
@@ -49,22 +49,12 @@ def _one_thread():
     torch.set_num_threads(n_threads)
 
 
-def inputs(lengths, *, dtype=torch.float32, seed=0, heads=HEADS):
-    """Queries, keys, values as views of one product, as the encoder has them; both tables, bounds, bucketed slots."""
-    generator = torch.Generator().manual_seed(seed)
-    qkv = torch.randn(sum(lengths), 3, heads, SIZE, generator=generator).to(mode.DEVICE, dtype)
-    tables = torch.randn(2, ROWS, heads, SIZE, generator=generator).to(mode.DEVICE, dtype)
-    bounds = torch.tensor([0, *lengths]).cumsum(0).to(mode.DEVICE)
-    distances = torch.arange(1 - max(lengths) - 3, max(lengths) + 3)
-    bucketed = distances.sign() * (
-        distances.abs().clamp(max=16) + (distances.abs() / 16).clamp(min=1).log2().ceil()
-    )
-    slots = (bucketed.long() + ROWS // 2).to(mode.DEVICE)
-    return [*qkv.unbind(1), *tables], bounds, slots
-
-
 def run(tile, tensors, bounds, **options):
     """The kernel with this tile; the record must say that Triton ran."""
+    if (
+        mode.COMPILED and tensors[0].dtype == torch.float32
+    ):  # larger tiles spill, and take a minute to compile
+        tile = tile._replace(block_m=16 * (tile.block_m // tile.block_n), block_n=16)
     classes = (LengthClass(0, ANY_LENGTH, tile),)
     options = {"max_len": int(bounds.diff().max()), **options}
     out = dispatch.disentangled_attention(*tensors, bounds, backend="triton", classes=classes, **options)
@@ -235,38 +225,6 @@ def test_slabs_of_one_pair_give_the_same_bits(monkeypatch):
     assert torch.equal(run(TILES["slabs"], tensors, bounds, slots=slots), whole)
 
 
-@pytest.mark.parametrize("dtype", DTYPES, ids=str)
-@pytest.mark.parametrize("lengths", [MIXED, [1], [257, 1]], ids=str)
-def test_cls_attention_is_as_exact_as_torch(lengths, dtype):
-    """The first token of each pair, as the oracle has it."""
-    tensors, bounds, slots = inputs(lengths, dtype=dtype)
-    first = tensors[0][bounds[:-1]]
-    options = {"max_len": max(lengths), "slots": slots}
-
-    ours = dispatch.cls_attention(first, *tensors[1:], bounds, backend="triton", **options)
-
-    wide = [x.double() for x in (first, *tensors[1:])]
-    exact = reference.cls_attention(*wide, bounds, **options)
-    eager = reference.cls_attention(first, *tensors[1:], bounds, **options)
-    rounding = torch.finfo(dtype).eps * exact.abs().max()
-    assert dispatch.last_backend("cls_attention") == "triton"
-    assert (ours.double() - exact).abs().max() <= 2 * (eager.double() - exact).abs().max() + rounding
-
-
-@pytest.mark.filterwarnings("ignore:invalid value encountered:RuntimeWarning")  # NaN that is thrown away
-def test_cls_attention_reads_its_own_pair_alone():
-    """NaN in the neighbours changes no bit."""
-    tensors, bounds, slots = inputs([9, 70, 8])
-    options = {"max_len": 70, "slots": slots, "backend": "triton"}
-    clean = dispatch.cls_attention(tensors[0][bounds[:-1]], *tensors[1:], bounds, **options)
-    for tensor in tensors[:3]:
-        tensor[:9] = tensor[79:] = math.nan
-
-    ours = dispatch.cls_attention(tensors[0][bounds[:-1]], *tensors[1:], bounds, **options)
-
-    assert torch.equal(ours[1], clean[1])
-
-
 def test_no_pairs_give_no_rows():
     """An empty pack is not an error."""
     tensors, _, _ = inputs([1])
@@ -278,14 +236,13 @@ def test_no_pairs_give_no_rows():
         HEADS,
         SIZE,
     )
-    assert dispatch.cls_attention(*empty, bounds, max_len=0, backend="triton").shape == (0, HEADS, SIZE)
 
 
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda t: t[0].double(), "float64, torch.float32"),
-        (lambda t: t[0].half(), "float16, torch.float32"),
+        (lambda t: t[0].double(), "float64, torch.float16"),
+        (lambda t: t[0].float(), "float32, torch.float16"),
     ],
 )
 def test_dtypes_without_a_kernel_are_refused(change, message):

@@ -26,6 +26,8 @@ OPS = (
     "disentangled_attention",
 )
 
+HEADS, SIZE, ROWS = 2, 16, 96
+
 
 def _load():
     if COMPILED:
@@ -76,3 +78,17 @@ def _mend_bfloat16() -> None:
 
 
 KERNELS = _load()
+
+
+def inputs(lengths, *, dtype=torch.float16, seed=0, heads=HEADS):
+    """Queries, keys, values as views of one product, as the encoder has them; both tables, bounds, bucketed slots."""
+    generator = torch.Generator().manual_seed(seed)
+    qkv = torch.randn(sum(lengths), 3, heads, SIZE, generator=generator).to(DEVICE, dtype)
+    tables = torch.randn(2, ROWS, heads, SIZE, generator=generator).to(DEVICE, dtype)
+    bounds = torch.tensor([0, *lengths]).cumsum(0).to(DEVICE)
+    distances = torch.arange(1 - max(lengths) - 3, max(lengths) + 3)
+    bucketed = distances.sign() * (
+        distances.abs().clamp(max=16) + (distances.abs() / 16).clamp(min=1).log2().ceil()
+    )
+    slots = (bucketed.long() + ROWS // 2).to(DEVICE)
+    return [*qkv.unbind(1), *tables], bounds, slots
