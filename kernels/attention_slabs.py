@@ -99,19 +99,20 @@ def attend(
     best = tl.full([BLOCK_M], -float("inf"), tl.float32)
     total = tl.zeros([BLOCK_M], tl.float32)
     context = tl.zeros([BLOCK_M, BLOCK_D], tl.float32)
-    for n_start in range(0, length, BLOCK_N):
+    for n_start in range(
+        0, length, BLOCK_N
+    ):  # the scratch has whole blocks: beyond the pair is waste, not a fault
         j = n_start + at_n
         k = load_rows(k_ptr, k_t, j, length, dims, D)
-        is_score = (i[:, None] < length) & (j[None, :] < length)
         scores = tl.zeros([BLOCK_M, BLOCK_N], tl.float32)
         if HAS_C2P:
             columns = j[None, :] + (BLOCK - i % BLOCK)[:, None]
             at = i[:, None] * width + columns
-            scores += tl.load(c2p_scores_ptr + at, mask=is_score, other=0.0).to(tl.float32)
+            scores += tl.load(c2p_scores_ptr + at).to(tl.float32)
         if HAS_P2C:
             columns = i[:, None] + (BLOCK - j % BLOCK)[None, :]
             at = j[None, :] * width + columns
-            scores += tl.load(p2c_scores_ptr + at, mask=is_score, other=0.0).to(tl.float32)
+            scores += tl.load(p2c_scores_ptr + at).to(tl.float32)
         scores = tl.dot(q, tl.trans(k), scores, input_precision=PRECISION)
         scores = tl.where(j[None, :] < length, scores, -float("inf"))
         v = load_rows(v_ptr, v_t, j, length, dims, D)

@@ -203,16 +203,17 @@ def test_nan_that_no_pair_owns_is_not_read(tile):
 @pytest.mark.parametrize("name", ["slices", "slabs"])
 def test_each_class_serves_its_own_lengths(name):
     """With a tile for short and another for long pairs, each pair has the bits of its own tile."""
-    tensors, bounds, slots = inputs([65, 30, 31, 90])
-    short, long = TILES[name]._replace(block_m=32, block_n=32), TILES[name]
-    classes = (LengthClass(0, 30, short), LengthClass(31, ANY_LENGTH, long))
+    tensors, bounds, slots = inputs([33, 20, 21, 40], heads=1)
+    short, long = TILES[name]._replace(block_m=16, block_n=16), TILES[name]
+    classes = (LengthClass(0, 20, short), LengthClass(21, ANY_LENGTH, long))
 
     ours = dispatch.disentangled_attention(
-        *tensors, bounds, max_len=90, slots=slots, backend="triton", classes=classes
+        *tensors, bounds, max_len=40, slots=slots, backend="triton", classes=classes
     )
 
     expected = run(long, tensors, bounds, slots=slots)
-    expected[65:95] = run(short, tensors, bounds, slots=slots)[65:95]
+    expected[33:53] = run(short, tensors, bounds, slots=slots)[33:53]
+    assert not torch.equal(ours, run(long, tensors, bounds, slots=slots)), "both tiles add in the same order"
     assert torch.equal(ours, expected)
 
 

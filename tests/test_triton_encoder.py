@@ -37,14 +37,14 @@ def test_logits_are_those_of_the_oracle(tmp_path, monkeypatch, changes):
     """Every op goes through dispatch, and the kernels take its tensors as they come: views, strides and all."""
     folder = tiny.write_tiny(tmp_path, **changes)
     encoder = load_encoder(folder, dtype=torch.float32, device=torch.device(mode.DEVICE))
-    lengths = [40, 17, 1, 33]
+    lengths = [33, 17, 1]
     ids = torch.randint(4, 200, (sum(lengths),), generator=torch.Generator().manual_seed(0)).to(mode.DEVICE)
     bounds = torch.tensor([0, *lengths]).cumsum(0).to(mode.DEVICE)
     logits = {}
 
     for name in ("torch", "triton"):
         monkeypatch.setattr(dispatch, "backend_for", lambda _, name=name: name)
-        logits[name] = encoder.logits(ids, bounds, max_len=40)
+        logits[name] = encoder.logits(ids, bounds, max_len=33)
 
     torch.testing.assert_close(logits["triton"], logits["torch"], rtol=1e-5, atol=1e-5)
     ops = ("disentangled_attention", "cls_attention", "add_layer_norm", "bias_gelu")

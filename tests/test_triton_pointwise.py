@@ -80,13 +80,11 @@ def test_bias_gelu_is_as_exact_as_torch(n_rows, width, dtype):
 
 def test_rows_with_a_stride_are_read_by_it():
     """Each summand has its own; what lies between the rows is NaN and is not read."""
-    wide = torch.full((2, 6, 100), math.nan, device=mode.DEVICE)
+    wide, wider = (torch.full((6, width), math.nan, device=mode.DEVICE) for width in (100, 130))
     x_TE, residual_TE, weight_E, bias_E = norm_inputs(6, 40, torch.float32)
-    wide[0, :, :40], wide[1, :, 30:70] = x_TE, residual_TE
+    wide[:, :40], wider[:, 30:70] = x_TE, residual_TE
 
-    ours = dispatch.add_layer_norm(
-        wide[0, :, :40], wide[1, :, 30:70], weight_E, bias_E, 1e-7, backend="triton"
-    )
+    ours = dispatch.add_layer_norm(wide[:, :40], wider[:, 30:70], weight_E, bias_E, 1e-7, backend="triton")
 
     assert torch.equal(
         ours, dispatch.add_layer_norm(x_TE, residual_TE, weight_E, bias_E, 1e-7, backend="triton")
