@@ -1,7 +1,9 @@
-"""Compiles the Triton kernels for an H200 (sm_90), which needs no GPU, and prints what came out as JSON.
+"""Compiles the Triton kernels for an H200 (sm_90) through their own launchers, without a GPU; prints JSON lines.
 
-Run by test_triton_compile in a process of its own: in the tests' process the kernels are interpreted. Triton's wheel
-brings ptxas and cuobjdump. Arguments: dtypes (fp16, bf16, fp32). Nothing is run; speed and results need the device.
+A stand-in for the driver names the target, and a launch becomes a compilation: so the arguments, their alignment and
+the options are those of a real call. Run by test_triton_compile in a process of its own, since in the tests' process
+the kernels are interpreted. Triton's wheel brings ptxas and cuobjdump. Argument: float16, bfloat16 or float32.
+Nothing is run: speed and results need the device.
 """
 
 import json
@@ -11,66 +13,58 @@ import sys
 import tempfile
 from pathlib import Path
 
+import torch
 import triton
 from triton.backends.compiler import GPUTarget
-from triton.compiler import ASTSource
+from triton.runtime import driver, jit
 
-from claimscore.kernels import (
-    add_layer_norm,
-    attention_slabs,
-    attention_slices,
-    bias_gelu,
-    cls_attention,
-    tuning,
-)
+from claimscore.kernels import tuning
+from claimscore.kernels.add_layer_norm import add_layer_norm
+from claimscore.kernels.bias_gelu import bias_gelu
+from claimscore.kernels.cls_attention import cls_attention
+from claimscore.kernels.disentangled_attention import disentangled_attention
 
-HEAD_SIZE, WIDTH = 64, 768
-INT64 = ("bounds_ptr", "slots_ptr")
-DTYPES = {"fp16": "float16", "bf16": "bfloat16", "fp32": "float32"}
+OPS = ("wgmma.mma_async", "mma.sync", "shfl.sync", "cp.async.cg")
 
 
-def kernels(dtype):
-    """(name, kernel, constants, warps, stages) of everything that the encoder launches."""
-    tile = tuning.DEFAULT_FP32 if dtype == "fp32" else tuning.DEFAULT
-    slab = tuning.Tile("slabs", tile.block_m, tile.block_n, 4, 2)
-    flags = {"D": HEAD_SIZE, "BLOCK_D": HEAD_SIZE, "HAS_C2P": True, "HAS_P2C": True, "HAS_SLOTS": True}
-    flags["PRECISION"] = "ieee" if dtype == "fp32" else "tf32"
-    blocks = {
-        "BLOCK_M": tile.block_m,
-        "BLOCK_N": tile.block_n,
-        "BLOCK": tile.block_m,
-        "ROUND_POSITIONS": False,
-    }
-    attention = {**flags, **blocks}
-    yield "slices", attention_slices.attend, attention, tile.warps, tile.stages
-    yield "slabs scores", attention_slabs.score_distances, attention, slab.warps, slab.stages
-    yield "slabs", attention_slabs.attend, attention, slab.warps, slab.stages
-    yield "cls", cls_attention.attend, {**attention, "BLOCK": cls_attention.BLOCK}, 4, 3
-    yield "add_layer_norm", add_layer_norm.normalise, {"E": WIDTH, "BLOCK": 1024}, 4, 3
-    yield "bias_gelu", bias_gelu.activate, {"E": 4 * WIDTH, "BLOCK": bias_gelu.BLOCK}, 4, 3
+class Hopper:
+    """As much of a driver as compiling asks for."""
+
+    def get_current_device(self):
+        return 0
+
+    def get_current_stream(self, _=None):
+        return 0
+
+    def get_current_target(self):
+        return GPUTarget("cuda", 90, 32)
 
 
-def compiled(kernel, dtype, constants, warps, stages):
-    """The kernel as a launch with aligned pointers and strides specialises it."""
-    names = kernel.arg_names
-    constants = {name: value for name, value in constants.items() if name in names}
+def launches(dtype):
+    """Call every op as the encoder does, with q, k and v as views of one product; the compiled kernels by name."""
+    made = {}
 
-    def kind(name):
-        if name in constants:
-            return "constexpr"
-        if name.endswith("_ptr"):
-            return "*i64" if name in INT64 else f"*{dtype}"
-        return "fp32" if name in {"scale", "eps"} else "i32"
+    def launch(kernel, grid):
+        def compiling(*args, **kwargs):
+            name = f"{kernel.fn.__module__.rsplit('.', 1)[-1]}.{kernel.fn.__name__}"
+            made[name] = kernel.warmup(*args, grid=grid, **kwargs)
 
-    aligned = [i for i, n in enumerate(names) if n.endswith("_ptr") or n[-2:] in {"_t", "_h", "_r"}]
-    source = ASTSource(
-        fn=kernel,
-        signature={name: kind(name) for name in names},
-        constexprs={(names.index(name),): value for name, value in constants.items()},
-        attrs={(i,): [["tt.divisibility", 16]] for i in aligned},
-    )
-    options = {"num_warps": warps, "num_stages": stages, "enable_fp_fusion": True}
-    return triton.compile(source, target=GPUTarget("cuda", 90, 32), options=options)
+        return compiling
+
+    driver.set_active(Hopper())
+    jit.JITFunction.__getitem__ = launch
+    qkv, tables = torch.zeros(600, 3, 12, 64, dtype=dtype), torch.zeros(2, 512, 12, 64, dtype=dtype)
+    bounds, slots = torch.tensor([0, 100, 600]), torch.zeros(1023, dtype=torch.int64)
+    q, k, v = qkv.unbind(1)
+    slices = tuning.DEFAULT_FP32 if dtype == torch.float32 else tuning.DEFAULT
+    for tile in (slices, slices._replace(variant="slabs", stages=2)):
+        classes = (tuning.LengthClass(0, tuning.ANY_LENGTH, tile),)
+        disentangled_attention(q, k, v, *tables, bounds, max_len=500, slots=slots, classes=classes)
+    cls_attention(q[bounds[:-1]], k, v, *tables, bounds, max_len=500, slots=slots)
+    hidden, wide = torch.zeros(600, 768, dtype=dtype), torch.zeros(600, 3072, dtype=dtype)
+    add_layer_norm(hidden, hidden, hidden[0], hidden[0], 1e-7)
+    bias_gelu(wide, wide[0])
+    return made
 
 
 def resources(binary):
@@ -87,10 +81,7 @@ def resources(binary):
 
 
 if __name__ == "__main__":
-    for dtype in sys.argv[1:]:
-        for name, kernel, constants, warps, stages in kernels(dtype):
-            out = compiled(kernel, dtype, constants, warps, stages)
-            ptx = out.asm["ptx"]
-            counts = {op: ptx.count(op) for op in ("wgmma.mma_async", "mma.sync", "shfl.sync", "cp.async.cg")}
-            row = {"kernel": name, "dtype": dtype, "warps": warps, "shared_bytes": out.metadata.shared}
-            sys.stdout.write(json.dumps({**row, **resources(out.asm["cubin"]), **counts}) + "\n")
+    for name, out in launches(getattr(torch, sys.argv[1])).items():
+        row = {"kernel": name, "warps": out.metadata.num_warps, "shared_bytes": out.metadata.shared}
+        row |= resources(out.asm["cubin"]) | {op: out.asm["ptx"].count(op) for op in OPS}
+        sys.stdout.write(json.dumps(row) + "\n")

@@ -37,7 +37,7 @@ def compiled(dtype, folder):
 @pytest.fixture(scope="module")
 def fp16(tmp_path_factory):
     """The kernels in the dtype that a GPU judge runs in."""
-    return compiled("fp16", tmp_path_factory.mktemp("triton"))
+    return compiled("float16", tmp_path_factory.mktemp("triton"))
 
 
 def test_every_kernel_compiles_and_fits(fp16):
@@ -47,7 +47,7 @@ def test_every_kernel_compiles_and_fits(fp16):
     assert len(fp16) == 6
 
 
-@pytest.mark.parametrize("name", ["slices", "slabs"])
+@pytest.mark.parametrize("name", ["attention_slices.attend", "attention_slabs.attend"])
 def test_two_blocks_of_attention_fit_on_a_processor(fp16, name):
     """While one waits for memory or a barrier, another computes."""
     row = fp16[name]
@@ -56,7 +56,9 @@ def test_two_blocks_of_attention_fit_on_a_processor(fp16, name):
     assert 2 * row["registers"] * row["warps"] * 32 <= REGISTERS
 
 
-@pytest.mark.parametrize("name", ["slices", "slabs", "slabs scores"])
+@pytest.mark.parametrize(
+    "name", ["attention_slices.attend", "attention_slabs.attend", "attention_slabs.score_distances"]
+)
 def test_products_run_on_the_tensor_cores_of_hopper(fp16, name):
     """As warp-group products; the older instructions reach little more than half of the speed."""
     assert fp16[name]["wgmma.mma_async"] > 0
@@ -65,21 +67,21 @@ def test_products_run_on_the_tensor_cores_of_hopper(fp16, name):
 
 def test_slices_rotate_by_shuffles(fp16):
     """32 for the two rotations of a tile, 8 for its softmax: one shuffle a score, not one for each that it could be."""
-    assert 32 <= fp16["slices"]["shfl.sync"] <= 48
+    assert 32 <= fp16["attention_slices.attend"]["shfl.sync"] <= 48
 
 
 def test_loads_run_ahead(fp16):
     """The loop over keys is pipelined: its loads are copies that the next round waits for."""
-    assert fp16["slices"]["cp.async.cg"] > 0
+    assert fp16["attention_slices.attend"]["cp.async.cg"] > 0
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("dtype", ["bf16", "fp32"])
+@pytest.mark.parametrize("dtype", ["bfloat16", "float32"])
 def test_every_kernel_compiles_and_fits_in_other_dtypes(dtype, tmp_path):
     """bfloat16 spills nothing; float32, which is there to check against, may spill a little."""
     rows = compiled(dtype, tmp_path)
 
-    allowed = 64 if dtype == "fp32" else 0
+    allowed = 64 if dtype == "float32" else 0
     assert {name for name, row in rows.items() if row["stack_bytes"] > allowed} == set()
     assert {name for name, row in rows.items() if row["shared_bytes"] > SHARED_BYTES} == set()
     assert len(rows) == 6
