@@ -52,6 +52,10 @@ class _LayerNorm:
     def __call__(self, x: Tensor) -> Tensor:
         return F.layer_norm(x, self.weight.shape, self.weight, self.bias, self.eps)
 
+    def after_adding(self, x: Tensor, residual: Tensor) -> Tensor:
+        """The norm of the sum, in one pass where the device has a kernel for it."""
+        return dispatch.add_layer_norm(x, residual, self.weight, self.bias, self.eps)
+
 
 @dataclass(frozen=True, slots=True)
 class _Layer:
@@ -161,9 +165,12 @@ class Encoder:
             residual = hidden_TE
             q_THD, k_THD, v_THD = layer.qkv(hidden_TE).unflatten(-1, (3, n_heads, -1)).unbind(1)
             context = dispatch.disentangled_attention(q_THD, k_THD, v_THD, *tables, **options)
-        attended = layer.attention_norm(layer.attention_out(context.flatten(1)) + residual)
-        widened = ACTIVATIONS[self.config.hidden_act](layer.up(attended))
-        return layer.out_norm(layer.down(widened) + attended)
+        attended = layer.attention_norm.after_adding(layer.attention_out(context.flatten(1)), residual)
+        if self.config.hidden_act == "gelu" and dispatch.backend_for(attended) == "triton":
+            widened = dispatch.bias_gelu(F.linear(attended, layer.up.weight), layer.up.bias)
+        else:  # without a kernel that adds the bias, the product does it at no cost
+            widened = ACTIVATIONS[self.config.hidden_act](layer.up(attended))
+        return layer.out_norm.after_adding(layer.down(widened), attended)
 
     def _convolve(self, conv: _Conv, embedded_TE: Tensor, hidden_TE: Tensor, cu_seqlens: Tensor) -> Tensor:
         """Add a convolution over the embeddings; zero rows between the pairs keep it within each pair."""

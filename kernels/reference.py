@@ -16,6 +16,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 import torch
+import torch.nn.functional as F  # noqa: N812 - torch's own name for it
 from torch import Tensor
 
 GROUP_SCORES = 1 << 20
@@ -128,6 +129,16 @@ def cls_attention(
         probs_BLH = torch.softmax(scores_BLH, 1)
         out_PHD[pairs_B] = (probs_BLH[..., None] * _wide(v_BLHD)).sum(1).to(out_PHD.dtype)
     return out_PHD
+
+
+def add_layer_norm(x_TE: Tensor, residual_TE: Tensor, weight_E: Tensor, bias_E: Tensor, eps: float) -> Tensor:
+    """Layer norm over E of `x_TE + residual_TE`; zero rows give zero rows."""
+    return F.layer_norm(x_TE + residual_TE, weight_E.shape, weight_E, bias_E, eps)
+
+
+def bias_gelu(x_TE: Tensor, bias_E: Tensor) -> Tensor:
+    """Exact GELU (by erf, not the tanh approximation) of `x_TE + bias_E`; zero rows give zero rows."""
+    return F.gelu(x_TE + bias_E)
 
 
 def _scores(
