@@ -22,13 +22,18 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 CONTENT_FILES = (
+    "added_tokens.json",
     "chat_template.jinja",
     "config.json",
     "generation_config.json",
+    "merges.txt",
     "model.safetensors.index.json",
     "special_tokens_map.json",
+    "spm.model",
     "tokenizer.json",
+    "tokenizer.model",
     "tokenizer_config.json",
+    "vocab.json",
 )
 """Files beside the weights that can change what a model answers; fetched from a hub and fingerprinted."""
 

@@ -19,6 +19,8 @@ from claimscore.jobs.config import Config, load_config
 from claimscore.jobs.errors import EXIT_UNFINISHED, ClaimscoreError
 
 EXIT_INTERRUPTED = 130
+MAX_DAYS = 3_660
+"""Ten years: more is a slip of the pen, and each day is looked for in the log."""
 
 
 class _Group(click.Group):
@@ -151,6 +153,8 @@ def plan(
     config = load_config(config_path, overrides, judge=judge)
     planned = estimate.plan_days(config, _days(options["date"], options["since"], options["until"]))
     _emit(planned, reports.print_plan, as_json=as_json)
+    if any("error" in day for day in planned["days"]):
+        raise SystemExit(EXIT_UNFINISHED)
 
 
 @main.command()
@@ -201,6 +205,10 @@ def _days(date: str | None, since: str | None, until: str | None) -> list[str]:
     first, last = dt.date.fromisoformat(since), dt.date.fromisoformat(until)
     if last < first:
         raise click.UsageError(f"--until {until} lies before --since {since}")
+    if (last - first).days > MAX_DAYS:
+        raise click.UsageError(
+            f"{since} to {until} are {(last - first).days + 1:,} days, expected at most {MAX_DAYS:,}"
+        )
     return [str(first + dt.timedelta(days=k)) for k in range((last - first).days + 1)]
 
 

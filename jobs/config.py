@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from claimscore.jobs.errors import ConfigError
+from claimscore.jobs.uri import shown
 
 DEMO_SYSTEM_PROMPT = (
     "You split a sentence into atomic claims. Each claim states one fact and stands alone. Reply in JSON."
@@ -166,7 +167,7 @@ class EvidenceConfig:
     time without the chunk of another; below 2: never."""
     join_below: float = 0.9
     """A claim whose best single-window entailment is below this is tried against joined windows."""
-    rivals_above: float = 0.5
+    rivals_above: float = 0.3
     """A premise that entails a claim with this probability is also asked for the claim with another value of its own
     (rivals.py); 1: never."""
 
@@ -340,6 +341,7 @@ class VerdictsConfig:
     """A claim that fewer of its usable samples entail is flagged."""
 
     def __post_init__(self) -> None:
+        _at_least("verdicts", self, rival_margin=0)
         _fraction("verdicts", self, "contradiction_overlap", "conflict_overlap", "low_consistency")
         _one_of("verdicts", self, conflict=("supported", "contradicted", "unscored"))
         for name in ("entailment", "contradiction"):
@@ -409,13 +411,15 @@ class StoreConfig:
     UNHASHED: ClassVar = ("out", "max_unscored_fraction", "row_group_mib")
 
     out: str
-    """The output root, local or s3://bucket/prefix."""
+    """The output root, a local folder or s3://bucket/prefix."""
     row_group_mib: int = 64
     """Uncompressed size of one row group."""
     max_unscored_fraction: float = 0.5
     """A run with a larger share of unscored claims ends with exit code 3."""
 
     def __post_init__(self) -> None:
+        if not self.out.strip():
+            raise ConfigError("[store] out is empty, expected a folder or s3://bucket/prefix")
         _fraction("store", self, "max_unscored_fraction")
         _at_least("store", self, row_group_mib=1)
 
@@ -530,7 +534,7 @@ def fingerprint(section: Any) -> str:
 
 
 def as_toml_like(config: Config) -> dict[str, dict[str, Any]]:
-    """The effective config as plain dicts, section by section; what `run.json` and `plan` show."""
+    """The effective config as plain dicts, section by section, without credentials; what `run.json` and `plan` show."""
     out: dict[str, dict[str, Any]] = {}
     for name in _SECTIONS:
         section = getattr(config, name)
@@ -543,6 +547,8 @@ def as_toml_like(config: Config) -> dict[str, dict[str, Any]]:
 
 
 def _plain(value: Any) -> Any:
+    if isinstance(value, str):
+        return shown(value)
     if isinstance(value, tuple):
         return list(value)
     return dict(value) if isinstance(value, Mapping) else value
@@ -577,7 +583,7 @@ def _read_toml(path: Path, what: str) -> dict[str, Any]:
 def _apply_override(data: dict[str, Any], override: str) -> None:
     key, found, value = override.partition("=")
     section, dot, name = key.strip().partition(".")
-    if not (found and dot and section and name):
+    if not (found and dot and section and name) or "\n" in override:
         raise ConfigError(f"--set {override!r}: expected section.key=value, as in judge.budget_tokens=32768")
     try:
         parsed = tomllib.loads(f"value = {value}")["value"]
@@ -649,6 +655,7 @@ def _resolve(config: Config) -> Config:
         columns = dict(_section(preset, "", Preset, _read_toml(preset, "a preset")).columns) | columns
     decompose, samples = config.decompose, config.samples
     card = load_card(base.parent / config.judge.card)
+    _check_threshold(config, card)
     fits = min(
         config.evidence.max_pair_tokens, card.max_pair_tokens
     )  # no longer pair than the judge was trained on
@@ -665,6 +672,22 @@ def _resolve(config: Config) -> Config:
         samples=dataclasses.replace(samples, model=_relative(base, samples.model, must_exist=True)),
         store=dataclasses.replace(config.store, out=_relative(base, config.store.out)),
     )
+
+
+def _check_threshold(config: Config, card: JudgeCard) -> None:
+    """The entailment threshold lies where joining and rivals expect it."""
+    threshold = card.entailment if config.verdicts.entailment is None else config.verdicts.entailment
+    if threshold > config.evidence.join_below:
+        raise ConfigError(
+            f"{config.path}: the entailment threshold {threshold} is above [evidence] join_below = "
+            f"{config.evidence.join_below}: a window between them would neither support nor be joined with another; "
+            "raise join_below"
+        )
+    if threshold < config.evidence.rivals_above < 1:
+        raise ConfigError(
+            f"{config.path}: the entailment threshold {threshold} is below [evidence] rivals_above = "
+            f"{config.evidence.rivals_above}: a claim between them would be supported untested; lower rivals_above"
+        )
 
 
 def _relative(base: Path, value: str, *, must_exist: bool = False) -> str:

@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 
 from claimscore.jobs.config import Config, as_toml_like, fingerprint
 from claimscore.jobs.errors import InputError
-from claimscore.jobs.nightly import DayPlan, plan_day
+from claimscore.jobs.nightly import DayPlan, plan_day, why_measured_anew
 from claimscore.jobs.plan import TABLES, Weights
 from claimscore.jobs.read import read_shard
 from claimscore.jobs.records import LOG
@@ -59,6 +59,9 @@ def _plan_one(config: Config, store: Store, plan: DayPlan) -> dict[str, Any]:
         )
         for table in TABLES
     }
+    why = why_measured_anew(config, store, plan)
+    if why:
+        reasons["metrics"], stale_rows["metrics"] = Counter([why]), plan.n_rows
     return {
         "date": plan.date,
         "series": plan.series,

@@ -91,12 +91,10 @@ def window_pairs(
     return rows.table(), _unpaired(unpaired)
 
 
-def joined_pairs(
-    pairs: pa.Table, probs_P3: Floats, config: EvidenceConfig, *, lacks: Bools | None = None
-) -> pa.Table:
+def joined_pairs(pairs: pa.Table, probs_P3: Floats, config: EvidenceConfig, *, carries: Bools) -> pa.Table:
     """Pairs whose premise is windows of one claim joined in document order.
 
-    For each claim with two windows or more, none of which entails it with `join_below` and has its values: the best
+    For each claim with two windows or more, none of which carries it alone: the best
     cover (covers.py), and for each of its windows the best cover without that window's chunk; `join_windows` + 1
     joined pairs a claim at most. One more chunk, whatever it says, therefore never takes away the cover that was best
     before; several chunks that cover the claim better can. Joined pairs that would be too long are left out.
@@ -105,8 +103,9 @@ def joined_pairs(
         pairs: what `window_pairs` gave, in its order.
         probs_P3: what the judge said of them; NaN counts as no entailment.
         config: how many windows, and for which claims.
-        lacks: beside `pairs`, whether the window lacks a value of the claim, so that its entailment will not
-            count: shape (P,); None: it lacks none.
+        carries: beside `pairs`, whether the window alone supports its claim so surely that none need be joined, shape
+            (P,). A window that entails and supports nothing must not be among them: one chunk more would then take
+            away what two others support together.
 
     Returns:
         PAIRS; no pairs give none.
@@ -115,12 +114,11 @@ def joined_pairs(
         return PAIRS.empty_table()
     claim_ids = list_array(pairs.column("claim_ids"))
     entailment = np.nan_to_num(probs_P3[:, 0], nan=0.0)
-    counts = entailment if lacks is None else np.where(lacks, 0.0, entailment)
     sizes = np.asarray(pc.list_value_length(pairs.column("premise_ids")), dtype=np.int32)
     chunk = list_array(pairs.column("premise")).flatten().field("chunk_index").to_numpy(zero_copy_only=False)
     chosen: list[list[int]] = []
     for lo, hi in pairwise(claim_bounds(pairs)):
-        if hi - lo < 2 or counts[lo:hi].max() >= config.join_below:
+        if hi - lo < 2 or carries[lo:hi].any():
             continue
         wanted = np.unique(np.asarray(claim_ids[lo].values, dtype=np.int32))
         room = config.max_pair_tokens - N_SPECIAL_TOKENS - len(claim_ids[lo])

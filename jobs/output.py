@@ -12,6 +12,7 @@ import errno
 import fcntl
 import json
 import os
+import re
 import socket
 import time
 import uuid
@@ -24,9 +25,11 @@ import pyarrow as pa
 import pyarrow.fs
 
 from claimscore.jobs.errors import OutputError
+from claimscore.jobs.uri import shown
 
 LOCK = "state/locks/run.lock"
 _TMP = "tmp"
+_OURS = re.compile(r"tmp/[0-9a-f]{32}")
 # Object stores only, where a run killed on another machine leaves its lock: old by the next nightly run.
 _LOCK_AGE_S = 20 * 3600
 
@@ -45,12 +48,14 @@ class OutputRoot:
         try:
             self.fs, base = _file_system(uri)
         except (ValueError, OSError, pa.ArrowException) as err:
-            place = uri.split("?", 1)[0].rsplit("@", 1)[-1]  # user and query of a URI may be keys
-            found = _one_line(err).replace(uri, place)
             raise OutputError(
-                f"[store] out = {place!r}: {found}, expected a local folder or s3://bucket/prefix"
+                f"[store] out = {shown(uri)!r}: {shown(_one_line(err))}, expected a local folder or s3://bucket/prefix"
             ) from None
         self.base = base.rstrip("/")
+        if not self.base:
+            raise OutputError(
+                f"[store] out = {shown(uri)!r}: that is a root, expected a folder or s3://bucket/prefix of its own"
+            )
         self.is_local = isinstance(self.fs, pyarrow.fs.LocalFileSystem)
 
     def path(self, key: str) -> str:
@@ -146,8 +151,9 @@ class OutputRoot:
             "started_at": datetime.now(UTC).isoformat(timespec="seconds"),
         }
         with self._held(json.dumps(mine).encode()) as left:
-            for key in self.keys(_TMP):
-                self.remove(key)
+            for key in self.keys(_TMP) if self.is_local else ():
+                if _OURS.fullmatch(key):  # the folder may be somebody's, in an output root chosen badly
+                    self.remove(key)
             yield (
                 f"{self.shown(LOCK)}: {_holder(left)} ended without finishing; its lock is taken over"
                 if left

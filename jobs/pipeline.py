@@ -33,7 +33,7 @@ from claimscore.jobs import (
 from claimscore.jobs.config import Config, SamplesConfig
 from claimscore.jobs.errors import ModelError
 from claimscore.jobs.records import SCORES
-from claimscore.jobs.windows import N_SPECIAL_TOKENS, as_array, list_array
+from claimscore.jobs.windows import N_SPECIAL_TOKENS, Bools, as_array, list_array
 
 T = TypeVar("T")
 
@@ -150,13 +150,25 @@ def make_scores(log: pa.Table, claims: pa.Table, models: Models, config: Config,
         unk_id=judge.unk_id,
     )
     single, probs_P3 = pairs.judge_pairs(found, judge.probabilities)
+    single = _with_rivals(log, claims, found, single, judge, config)
     tick("pairs", single.num_rows)
-    found_joined = evidence.joined_pairs(found, probs_P3, config.evidence)
+    carries = _carrying(log, claims, single, config)
+    found_joined = evidence.joined_pairs(found, probs_P3, config.evidence, carries=carries)
     joined, _ = pairs.judge_pairs(found_joined, judge.probabilities)
+    joined = _with_rivals(log, claims, found_joined, joined, judge, config)
     tick("pairs", joined.num_rows)
-    scores = pa.concat_tables([single, joined])
-    scores = _with_rivals(log, claims, pa.concat_tables([found, found_joined]), scores, judge, config)
-    return pa.concat_tables([scores, unpaired])
+    return pa.concat_tables([single, joined, unpaired])
+
+
+def _carrying(log: pa.Table, claims: pa.Table, scores: pa.Table, config: Config) -> Bools:
+    """Beside `scores`: the window entails its claim surely, holds its values, and no rival of theirs more surely.
+
+    Stricter than any `[verdicts]`, on which scores must not depend.
+    """
+    missing = signals.missing_of_entailing(log, claims, scores, config.evidence.join_below)
+    holds = np.asarray(pc.equal(pc.list_value_length(missing), 0).fill_null(False))
+    rivalled = pc.greater(scores.column("p_rival"), scores.column("p_entailment")).fill_null(False)
+    return np.asarray(holds & ~np.asarray(rivalled))
 
 
 def _with_rivals(

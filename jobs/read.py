@@ -28,6 +28,7 @@ from claimscore.jobs.errors import InputError
 from claimscore.jobs.logfile import LogFile, StorageError, UnreadableError
 from claimscore.jobs.records import LOG, QUARANTINE, Shard, conform
 from claimscore.jobs.rows import Problem, fit_batch
+from claimscore.jobs.uri import shown
 
 _WILD = "*?["
 _READERS = 8  # ids of several shards at once: on an object store the wait is latency
@@ -64,12 +65,12 @@ def list_files(logs: str, date: str) -> tuple[pyarrow.fs.FileSystem, list[str]]:
         selector = pyarrow.fs.FileSelector(base, recursive=True, allow_not_found=True)
         found = [i.path for i in fs.get_file_info(selector) if i.type == pyarrow.fs.FileType.File]
     except (OSError, pa.ArrowException) as err:
-        raise InputError(f"{where}: cannot be listed: {err}; check [read] logs") from err
+        raise InputError(f"{shown(where)}: cannot be listed: {shown(str(err))}; check [read] logs") from err
     inside = {path: path[len(base) :].strip("/").split("/") for path in found}
     files = sorted(path for path, parts in inside.items() if _is_log(parts, pattern))
     if not files:
         raise InputError(
-            f"{where}: no log file, expected a Parquet file, a folder of *.parquet or a glob; "
+            f"{shown(where)}: no log file, expected a Parquet file, a folder of *.parquet or a glob; "
             "check [read] logs and the date"
         )
     return fs, files

@@ -90,7 +90,7 @@ def print_plan(document: dict[str, Any]) -> None:
     console = Console()
     for day in document["days"]:
         if "error" in day:
-            console.print(printable(day["error"]), markup=False)
+            console.print(printable(day["error"]), markup=False, soft_wrap=True)
             continue
         rows = [
             [name, sum(reasons.values()), day["stale_rows"].get(name, 0), "; ".join(sorted(reasons))]
@@ -111,7 +111,7 @@ def print_plan(document: dict[str, Any]) -> None:
         else:
             console.print(f"{title}: everything is fresh", highlight=False, markup=False)
         for error in day["unreadable"]:
-            console.print(printable(error), markup=False)
+            console.print(printable(error), markup=False, soft_wrap=True)
     console.print(f"config {document['config_fingerprint']}", highlight=False)
 
 

@@ -11,7 +11,9 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
+from functools import lru_cache
+from itertools import islice, zip_longest
 from typing import Final
 
 import numpy as np
@@ -21,12 +23,13 @@ import pyarrow.compute as pc
 from claimscore.jobs.dates import When
 from claimscore.jobs.pairs import PAIRS, Floats
 from claimscore.jobs.quantities import Mention, Number
+from claimscore.jobs.records import SCORES
 from claimscore.jobs.units import BARE, NOUN
-from claimscore.jobs.values import held, mentions, values_of
+from claimscore.jobs.values import Values, held, mentions, values_in, values_of
 from claimscore.jobs.windows import N_SPECIAL_TOKENS, Encode, as_array, list_array
 
 MAX_RIVALS: Final = 6
-"""Of one pair, the nearest before and behind the claim's own value; a table of figures would give hundreds."""
+"""Of one pair, by turns the nearest of each of the claim's values; a table of figures would give hundreds."""
 
 _SENTENCE_END = re.compile(r"[.!?](?=\s)|\n|[。！？।]")
 _COUNTED = re.compile(r"[ -]{0,2}([^\W\d_]{3,})")
@@ -85,44 +88,72 @@ def rival_pairs(
 def with_rivals(scores: pa.Table, rivals: pa.Table, entailment: Floats) -> pa.Table:
     """`scores` with the columns rival and p_rival: of each row the rival that the judge believes most; else null.
 
+    A row with a rival whose score is not finite becomes a row with the error `nan`: what could not be compared
+    must not pass for support.
+
     Args:
         scores: records.SCORES.
         rivals: row (of `scores`) and rival, beside `entailment`.
-        entailment: P(entailment) of the claim with the rival, shape (rivals,); NaN counts as not judged.
+        entailment: P(entailment) of the claim with the rival, shape (rivals,).
     """
-    best_p = np.full(scores.num_rows, np.nan, dtype=np.float32)
+    best_p = np.full(scores.num_rows, -1.0, dtype=np.float32)
     best_rival: list[str | None] = [None] * scores.num_rows
-    for row, rival, p in zip(
-        rivals.column("row").to_pylist(), rivals.column("rival").to_pylist(), entailment.tolist(), strict=True
-    ):
-        if not math.isnan(p) and not best_p[row] >= p:
+    rows = rivals.column("row").to_pylist()
+    for row, rival, p in zip(rows, rivals.column("rival").to_pylist(), entailment.tolist(), strict=True):
+        if p > best_p[row]:
             best_p[row], best_rival[row] = p, rival
+    spoilt = np.zeros(scores.num_rows, dtype=np.bool_)
+    spoilt[[row for row, p in zip(rows, entailment.tolist(), strict=True) if not math.isfinite(p)]] = True
     columns = {
         "rival": pa.array(best_rival, pa.string()),
-        "p_rival": pa.array(best_p, pa.float32(), mask=np.isnan(best_p)),
+        "p_rival": pa.array(best_p, pa.float32(), mask=best_p < 0),
+        "error": pc.if_else(pa.array(spoilt), "nan", as_array(scores.column("error"))),
     }
-    for name, column in columns.items():
-        scores = scores.set_column(scores.schema.get_field_index(name), scores.schema.field(name), column)
-    return scores
+    for name in ("p_entailment", "p_neutral", "p_contradiction"):
+        columns[name] = pc.if_else(
+            pa.array(spoilt), pa.scalar(None, pa.float32()), as_array(scores.column(name))
+        )
+    return pa.table([columns.get(name, scores.column(name)) for name in SCORES.names], schema=SCORES)
 
 
 def _rivals(claim: str, premise: str) -> list[tuple[str, str]]:
+    """(claim with a rival, rival): the rivals of each value by turns, the nearest of each first."""
     stated = [m for m in mentions(claim) if m.demanded]
     if not stated:
         return []
-    said, there = values_of(claim), mentions(premise)
-    out: dict[str, str] = {}
-    for mention in stated:
-        kind = _kind(mention, claim)
-        alike = [m for m in there if kind is not None and _kind(m, premise) == kind and _counts(m)]
-        own = [m for m in alike if held(mention, values_of(premise[m.start : m.end]), derive=False)]
-        for other in alike:
-            rival = premise[other.start : other.end]
-            if other in own or held(other, said, derive=False):
-                continue
-            if any(_same_sentence(premise, other, m) for m in own):
-                out.setdefault(claim[: mention.start] + rival + claim[mention.end :], rival)
-    return list(out.items())[:MAX_RIVALS]
+    said, there = values_of(claim), _by_kind(premise)
+    turns = [_of_value(claim, premise, m, there.get(_kind(m, claim), ()), said) for m in stated]
+    pairs = (pair for turn in zip_longest(*turns) for pair in turn if pair)
+    return list(dict(islice(pairs, MAX_RIVALS)).items())
+
+
+def _of_value(
+    claim: str, premise: str, mention: Mention, alike: Sequence[Mention], said: Values
+) -> list[tuple[str, str]]:
+    own = [m for m in alike if _same(mention, m)]
+    others = [m for m in alike if m not in own and not held(m, said, derive=False)]
+    near = {m: gaps for m in others if (gaps := [_gap(m, o) for o in own if _same_sentence(premise, m, o)])}
+    rivals = (premise[m.start : m.end] for m in sorted(near, key=lambda m: min(near[m])))
+    return [(claim[: mention.start] + rival + claim[mention.end :], rival) for rival in dict.fromkeys(rivals)]
+
+
+@lru_cache(maxsize=256)
+def _by_kind(premise: str) -> dict[Hashable, tuple[Mention, ...]]:
+    """The values of a premise that can be rivals, by kind: read once for all of its claims."""
+    out: dict[Hashable, list[Mention]] = {}
+    for mention in mentions(premise):
+        kind = _kind(mention, premise)
+        if kind is not None and _counts(mention):
+            out.setdefault(kind, []).append(mention)
+    return {kind: tuple(found) for kind, found in out.items()}
+
+
+def _same(mention: Mention, other: Mention) -> bool:
+    return held(mention, values_in((other,)), derive=False)
+
+
+def _gap(a: Mention, b: Mention) -> int:
+    return max(a.start - b.end, b.start - a.end)
 
 
 def _counts(mention: Mention) -> bool:

@@ -146,8 +146,17 @@ def values_of(text: str) -> Values:
     return _short_values(text) if len(text) <= _CACHED_CHARS else _long_values(text)
 
 
+def values_in(found: Iterable[Mention]) -> Values:
+    """The values of single mentions; nothing is worked out from two of them."""
+    return _searchable(found, pair_up("", []))
+
+
 def _index(text: str) -> Values:
     found = parse(text)
+    return _searchable(found, pair_up(text, [mention for mention in found if mention.demanded]))
+
+
+def _searchable(found: Iterable[Mention], pairs: Pairs) -> Values:
     read = [reading for mention in found for reading in mention.readings]
     stated = dict.fromkeys(r for r in read if isinstance(r, Number))
     shown = dict.fromkeys(number for mention in found for number in mention.shown)
@@ -156,7 +165,7 @@ def _index(text: str) -> Values:
         by_value=tuple(sorted(stated, key=_value)) if len(stated) + len(shown) > _SHORT else (),
         hours=frozenset(n.raw for n in stated if n.unit == BARE and 1 <= n.raw <= 12),
         whens=tuple(dict.fromkeys(r for r in read if isinstance(r, When))),
-        pairs=pair_up(text, [mention for mention in found if mention.demanded]),
+        pairs=pairs,
     )
 
 

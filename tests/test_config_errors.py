@@ -119,6 +119,22 @@ def test_a_key_or_type_that_is_wrong_is_named(tmp_path, sections, message):
         ),
         ("policy.deliver_at=0.4", "[policy] refuse_below = 0.5 is above deliver_at = 0.4; swap them"),
         ("metrics.n_resamples=99", "[metrics] n_resamples = 99, expected at least 100"),
+        ("store.out=''", "[store] out is empty, expected a folder or s3://bucket/prefix"),
+        ("verdicts.rival_margin=-1", "[verdicts] rival_margin = -1.0, expected at least 0"),
+        (
+            "verdicts.entailment=0.95",
+            (
+                "the entailment threshold 0.95 is above [evidence] join_below = 0.9: a window between them would neither "
+                "support nor be joined with another; raise join_below"
+            ),
+        ),
+        (
+            "verdicts.entailment=0.2",
+            (
+                "the entailment threshold 0.2 is below [evidence] rivals_above = 0.3: a claim between them would be "
+                "supported untested; lower rivals_above"
+            ),
+        ),
         ("store.max_unscored_fraction=-1", "[store] max_unscored_fraction = -1.0, expected 0 to 1"),
         ("cluster.retries=-1", "[cluster] retries = -1, expected at least 0"),
     ],
@@ -139,7 +155,17 @@ def test_a_key_without_default_is_asked_for(tmp_path, section):
 
 
 @pytest.mark.parametrize(
-    "override", ["", "judge", "judge.dtype", "dtype=int8", ".dtype=int8", "judge.=int8", "=int8"]
+    "override",
+    [
+        "",
+        "judge",
+        "judge.dtype",
+        "dtype=int8",
+        ".dtype=int8",
+        "judge.=int8",
+        "=int8",
+        "judge.dtype='a'\njudge.x=1",
+    ],
 )
 def test_an_override_of_another_form_is_refused(tmp_path, override):
     """The form of an override is said with an example."""

@@ -223,7 +223,9 @@ def test_premise_texts_slice_the_chunks():
     log = a_log(["The lab is on floor four.", "Floor four is closed."])
     found, unpaired = pair_up(log, some_claims(("r0", "The lab is on floor four and closed.", [])))
     scores, probs = pairs.judge_pairs(found, JUDGE.probabilities)
-    joined, _ = pairs.judge_pairs(evidence.joined_pairs(found, probs, EvidenceConfig()), JUDGE.probabilities)
+    none = np.zeros(len(probs), dtype=np.bool_)
+    chosen = evidence.joined_pairs(found, probs, EvidenceConfig(), carries=none)
+    joined, _ = pairs.judge_pairs(chosen, JUDGE.probabilities)
 
     texts = evidence.premise_texts(pa.concat_tables([scores, joined, unpaired]), log).to_pylist()
 

@@ -21,18 +21,23 @@ def test_joined_windows_cover_a_claim_that_no_single_one_entails():
     found, _ = pair_up(log, some_claims(("r0", "The lab is on floor four and closed.", [])))
     _, probs = pairs.judge_pairs(found, JUDGE.probabilities)
 
-    joined = evidence.joined_pairs(found, probs, EvidenceConfig())
+    joined = evidence.joined_pairs(found, probs, EvidenceConfig(), carries=surely(probs))
 
     assert [[s["chunk_index"] for s in premise] for premise in joined.column("premise").to_pylist()] == [
         [0, 2]
     ]
 
 
-def joined_texts(log: pa.Table, claims: pa.Table, lacks: np.ndarray | None = None) -> list[str]:
+def surely(probs: np.ndarray) -> np.ndarray:
+    """Windows that entail with 0.9: they carry their claim alone, where nothing speaks against it."""
+    return probs[:, 0] >= EvidenceConfig().join_below
+
+
+def joined_texts(log: pa.Table, claims: pa.Table, lacks: np.ndarray | bool = False) -> list[str]:
     """The premises that are joined for `claims`."""
     found, _ = pair_up(log, claims)
     _, probs = pairs.judge_pairs(found, JUDGE.probabilities)
-    joined = evidence.joined_pairs(found, probs, EvidenceConfig(), lacks=lacks)
+    joined = evidence.joined_pairs(found, probs, EvidenceConfig(), carries=surely(probs) & ~np.asarray(lacks))
     return evidence.premise_texts(joined, log).to_pylist()
 
 
@@ -95,7 +100,9 @@ def test_joins_keep_to_the_limit_of_tokens():
     _, probs = pairs.judge_pairs(found, JUDGE.probabilities)
 
     counts = [
-        evidence.joined_pairs(found, probs, EvidenceConfig(max_pair_tokens=limit)).num_rows
+        evidence.joined_pairs(
+            found, probs, EvidenceConfig(max_pair_tokens=limit), carries=surely(probs)
+        ).num_rows
         for limit in (84, 85)
     ]
 
@@ -109,4 +116,4 @@ def test_an_entailed_claim_is_not_joined():
     )
     _, probs = pairs.judge_pairs(found, JUDGE.probabilities)
 
-    assert evidence.joined_pairs(found, probs, EvidenceConfig()).num_rows == 0
+    assert evidence.joined_pairs(found, probs, EvidenceConfig(), carries=surely(probs)).num_rows == 0

@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 import stub_models
 
+from claimscore.jobs import operate
 from claimscore.jobs.config import Config
 from claimscore.jobs.errors import InputError, ModelError
 from claimscore.jobs.nightly import DayReport, execute_here, plan_day, run_day
@@ -117,7 +118,7 @@ def test_a_second_run_makes_nothing(job: Config):
 def test_a_threshold_change_touches_no_model(job: Config):
     """A threshold re-makes verdicts, answers and metrics, and no model is loaded for it."""
     run(job)
-    changed = jobs_fixture.make_config(Path(job.path).parent, "verdicts.entailment=0.99")
+    changed = jobs_fixture.make_config(Path(job.path).parent, "verdicts.entailment=0.85")
     untouchable = stub_models.UntouchableModel()
 
     report = run(changed, Models(untouchable, untouchable, untouchable, untouchable))
@@ -320,3 +321,15 @@ def test_a_model_that_fails_is_reported(job: Config):
     judge = stub_models.StubJudge()
     with pytest.raises(InputError, match="judge: gone"):
         run(job, Models(stub_models.StubLlm(), judge, Dead(), None))
+
+
+def test_a_backfill_never_changes_what_dashboards_read(job: Config, tmp_path: Path):
+    """A card of the current series with another threshold is refused for days that have verdicts, and named."""
+    Store(job.store.out, job.store).set_current(run(job).series)
+    (tmp_path / "lenient.toml").write_text('name = "stub"\nmodel = "./model"\nentailment = 0.5\n')
+    lenient = jobs_fixture.make_config(tmp_path, judge=str(tmp_path / "lenient.toml"))
+
+    with pytest.raises(
+        InputError, match=r"series stub-\w+ is the one that dashboards read, and thresholds of"
+    ):
+        list(operate.run_days(lenient, [DATE], quiet=True, backfill=True))

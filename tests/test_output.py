@@ -72,8 +72,8 @@ def test_a_relative_root_does_not_follow_the_working_folder(tmp_path, monkeypatc
 @pytest.mark.parametrize(
     "uri, place",
     [
-        ("ftp://me:hunter2@host/out?secret_key=hunter2", "host/out"),
-        ("s3://me:hunter2@[out?x=hunter2", "[out"),
+        ("ftp://me:hunter2@host/out?secret_key=hunter2", "ftp://host/out"),
+        ("s3://me:hunter2@[out?x=hunter2", "s3://[out"),
     ],
 )
 def test_a_uri_that_cannot_be_used_is_told_without_its_credentials(uri, place):
@@ -155,6 +155,22 @@ def test_a_killed_run_is_taken_over_with_a_warning(tmp_path, root):
     assert warning.endswith(" ended without finishing; its lock is taken over")
 
 
+def test_a_lock_clears_our_unfinished_files_and_nobody_elses(root):
+    """Only files that are named as ours are, directly in tmp, are removed: the root may be a folder with a tmp of its own."""
+    for key in ("tmp/notes.md", f"tmp/sub/{'a' * 32}", f"tmp/{'a' * 32}"):
+        root.put(key, b"v")
+
+    with root.lock("mine"):
+        assert root.keys("tmp") == ["tmp/notes.md", f"tmp/sub/{'a' * 32}"]
+
+
+@pytest.mark.parametrize("uri", ["/", "s3://", "s3://bucket-less/../"])
+def test_a_root_of_everything_is_refused(uri):
+    """A file system's root, or a bucket without a name, is no place for an output."""
+    with pytest.raises(OutputError, match=r"^\[store\] out = "):
+        OutputRoot(uri)
+
+
 def test_a_pid_that_lives_again_does_not_keep_a_dead_lock(root):
     """A left lock whose pid is now some other living process is still taken over."""
     root.put(LOCK, json.dumps({"run_id": "old", "pid": os.getppid()}).encode())
@@ -190,7 +206,7 @@ def test_a_run_that_ends_leaves_no_lock(root, error):
 
 def test_leftovers_of_dead_runs_are_cleared(root):
     """What a killed run was writing is gone once the next run holds the lock."""
-    root.put("tmp/0123abcd", b"half a table")
+    root.put(f"tmp/{'0123abcd' * 4}", b"half a table")
     with root.lock("mine"):
         assert root.keys("tmp") == []
 

@@ -54,11 +54,21 @@ def test_only_the_value_is_replaced():
     ]
 
 
-def test_a_table_of_values_gives_a_few_rivals():
-    """Hundreds of values of one kind cost no more than MAX_RIVALS pairs."""
-    premise = "It costs 4 euros, " + ", ".join(f"{k} euros" for k in range(10, 300))
+def test_of_a_table_of_values_the_nearest_are_rivals():
+    """Hundreds of values of one kind cost no more than MAX_RIVALS pairs: those beside the claim's own value."""
+    premise = "Tariffs: " + ", ".join(f"{k}0 euros for {k}" for k in range(10, 300))
 
-    assert len(rivals_of("It costs 4 euros.", premise)) == MAX_RIVALS
+    assert rivals_of("It costs 2000 euros.", premise) == [
+        f"{k}0 euros" for k in (199, 201, 198, 202, 197, 203)
+    ]
+    assert len(rivals_of("It costs 2000 euros.", premise)) == MAX_RIVALS
+
+
+def test_every_value_of_a_claim_has_its_turn():
+    """The rivals of the first value do not use up those of the second."""
+    premise = "A costs 5 euros, B 6 euros, C 7 euros, D 8 euros, E 9 euros, F 10 euros, G 11 euros and weighs 3 kg, H 4 kg."
+
+    assert "4 kg" in rivals_of("A costs 5 euros and weighs 3 kg.", premise)
 
 
 @given(st.lists(st.tuples(st.text(max_size=40), st.text(max_size=80)), max_size=4))
@@ -97,8 +107,8 @@ def test_a_rival_pair_has_the_premise_of_its_row_and_the_new_claim():
 
 
 def test_the_surest_rival_of_a_row_is_kept():
-    """Of several the highest probability; a score that is not finite counts as not judged."""
-    row = {"request_id": "r", "premise": [], "is_cited": False}
+    """Of several the highest probability; a rival that could not be scored makes the pair one that was not judged."""
+    row = {"request_id": "r", "premise": [], "is_cited": False, "p_entailment": 0.5}
     scores = pa.Table.from_pylist([row | {"claim_index": k} for k in range(3)], SCORES)
     rivals = pa.table({"row": pa.array([0, 0, 2], pa.int64()), "rival": ["a", "b", "c"]})
 
@@ -106,4 +116,6 @@ def test_the_surest_rival_of_a_row_is_kept():
 
     assert out.column("rival").to_pylist() == ["b", None, None]
     assert out.column("p_rival").to_pylist() == [0.75, None, None]
+    assert out.column("p_entailment").to_pylist() == [0.5, 0.5, None]
+    assert out.column("error").to_pylist() == [None, None, "nan"]
     assert out.schema == SCORES

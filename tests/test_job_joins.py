@@ -1,0 +1,81 @@
+"""Several chunks that support a claim together, through the whole job: one chunk more takes nothing away."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import jobs_fixture
+import numpy as np
+import pyarrow as pa
+import pytest
+import stub_models
+import test_job
+
+from claimscore.jobs.pipeline import Models
+
+CLAIM = "Tariff Blue has a fee of 40 euro."
+TOGETHER = ["Tariff Blue is sold in Oslo.", "Whoever is in Oslo pays a fee of 40 euro."]
+LACKS_THE_VALUE = "Tariff Blue customers pay a fee."
+BINDS_ANOTHER = "Tariff Blue has fees: 40 euro in Rome and 55 euro in Bonn."
+
+
+class WordJudge(stub_models.StubJudge):
+    """Gives a pair the entailment that a function of its two texts says."""
+
+    def __init__(self, entailment: Callable[[str, str], float]) -> None:
+        super().__init__()
+        self._entailment, self._words = entailment, {}
+
+    def encode(self, texts: pa.Array) -> pa.Table:
+        """The stub's ids; remembers their words."""
+        table = super().encode(texts)
+        for text, ids, starts, ends in zip(texts.to_pylist(), *table.to_pydict().values(), strict=True):
+            self._words |= {i: text[a:b] for i, a, b in zip(ids, starts, ends, strict=True)}
+        return table
+
+    def probabilities(self, premise_ids: pa.ListArray, claim_ids: pa.ListArray) -> np.ndarray:
+        """(P, 3), never a contradiction."""
+        rows = zip(premise_ids.to_pylist(), claim_ids.to_pylist(), strict=True)
+        texts = [[" ".join(self._words[i] for i in ids) for ids in pair] for pair in rows]
+        entailed = np.array([self._entailment(*pair) for pair in texts], dtype=np.float32)
+        return np.stack([entailed, 1 - entailed, np.zeros_like(entailed)], axis=1).reshape(-1, 3)
+
+
+def verdict(folder: Path, chunks: list[str], entailment: Callable[[str, str], float]) -> tuple[str, str]:
+    """Verdict and rule of CLAIM against `chunks`."""
+    row = jobs_fixture.log_rows(1)[0] | {"answer": CLAIM}
+    row["chunks"] = [{"id": f"c{k}", "text": text, "score": None} for k, text in enumerate(chunks)]
+    jobs_fixture.write_log(folder, [row])
+    config = jobs_fixture.make_config(folder)
+    judge = WordJudge(entailment)
+    report = test_job.run(
+        config, Models(decomposer=stub_models.StubLlm(), checker=stub_models.StubJudge(), judge=judge)
+    )
+    (found,) = test_job.table(config, "verdicts", report.series).to_pylist()
+    return found["verdict"], found["decided_by"]
+
+
+def entailment(premise: str, claim: str) -> float:
+    """The two chunks together carry the claim; the others entail it, with nothing behind."""
+    if "sold in Oslo" in premise and "Oslo pays" in premise:
+        return 0.97
+    if "Rome" in premise:
+        return 0.999 if "55" in claim else 0.92
+    return 0.95 if "customers" in premise else 0.1
+
+
+@pytest.mark.parametrize("another", [None, LACKS_THE_VALUE, BINDS_ANOTHER])
+def test_a_window_that_supports_nothing_does_not_stop_the_join(tmp_path: Path, another: str | None):
+    """A chunk that entails, but lacks the value or binds another one, leaves the joined support as it is."""
+    chunks = [*TOGETHER, *([another] if another else [])]
+
+    assert verdict(tmp_path, chunks, entailment) == ("supported", "nli_joined")
+
+
+def test_alone_such_a_window_does_not_support(tmp_path: Path):
+    """The same two chunks by themselves: a veto, and a rival."""
+    first = verdict(tmp_path / "a", [LACKS_THE_VALUE], entailment)
+    second = verdict(tmp_path / "b", [BINDS_ANOTHER], entailment)
+
+    assert (first, second) == (("unsupported", "number_veto"), ("unsupported", "rival_value"))

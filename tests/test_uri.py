@@ -1,0 +1,26 @@
+"""What people are shown of a place: never a key."""
+
+from __future__ import annotations
+
+import pytest
+
+from claimscore.jobs.uri import shown
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (
+            "s3://KEY:SECRET@bucket/logs/*.parquet?endpoint_override=host&token=SECRET",
+            "s3://bucket/logs/*.parquet",
+        ),
+        ("s3://bucket/prefix", "s3://bucket/prefix"),
+        ("cannot list 's3://KEY:SECRET@b/x?secret=1': no answer", "cannot list 's3://b/x': no answer"),
+        ("/data/logs/date=2026-11-28/*.parquet", "/data/logs/date=2026-11-28/*.parquet"),
+        ("logs?x", "logs?x"),
+        ("", ""),
+    ],
+)
+def test_a_uri_is_cut_down_to_scheme_and_place(text: str, expected: str):
+    """User, password and query go; text that is no URI stays."""
+    assert shown(text) == expected
