@@ -10,7 +10,7 @@ import dataclasses
 import re
 from collections.abc import Callable, Iterator, Sequence
 
-from _quality_cases import Case, digest
+from _quality_cases import Case, digest, words
 
 MAX_WORDS = 25
 """In a long claim one fact is one of many, and the annotators' word on the rest of them is worth less."""
@@ -79,6 +79,8 @@ _NOT_NAMES = set(_MONTHS) | {
     "Sunday",
 }
 _STRANGERS = ("Elsa Brandt", "Marlow", "Viktor Hanning", "Osterby", "Ruth Calder", "Tavira")
+_END = re.compile(r"(?<=[.!?])\s+|\n")
+_BRACKETS = re.compile(r"\[[^\]]*\]")
 _AUXILIARY = re.compile(
     r"\b(is|are|was|were|can|could|will|would|has|have|had|must|should|may)\b(?! not\b| to\b|n't)"
 )
@@ -97,11 +99,11 @@ def flips(cases: Sequence[Case], limit_a_kind: int | None = None) -> Iterator[Ca
     """
     counts = dict.fromkeys(RULES, 0)
     for case in sorted(cases, key=lambda c: digest("flip", c.id)):
-        if not case.supported or len(case.claim.split()) > MAX_WORDS or not case.chunks:
+        if not case.supported or case.conflict or len(case.claim.split()) > MAX_WORDS or not case.chunks:
             continue
         for kind, rule in RULES.items():
             flipped = None if counts[kind] == limit_a_kind else rule(case.claim, " ".join(case.chunks))
-            if flipped is not None:
+            if flipped is not None and not _is_said(flipped, case):
                 counts[kind] += 1
                 right = ("contradicted", "unsupported") if case.right else ()
                 yield dataclasses.replace(
@@ -110,11 +112,19 @@ def flips(cases: Sequence[Case], limit_a_kind: int | None = None) -> Iterator[Ca
                 )  # fmt: skip
 
 
+def _is_said(flipped: str, case: Case) -> bool:
+    """Whether one sentence of the evidence has all words of the flipped claim, and none all of the true one's."""
+    held = [set(words(piece)) for text in case.chunks for piece in _END.split(text)]
+    return any(set(words(flipped)) <= h for h in held) and not any(set(words(case.claim)) <= h for h in held)
+
+
 def number(claim: str, evidence: str) -> str | None:
     """The first whole number that is no year, half as large again, unless the evidence has that number too."""
     for found in _NUMBER.finditer(claim):
         value = int(found[1].replace(",", ""))
-        if found[2] or value < 2 or _YEAR.fullmatch(found[1]) or _COUNTED_ELSEWHERE.match(claim, found.end()):
+        is_mark = any(m.start() < found.start() < m.end() for m in _BRACKETS.finditer(claim))
+        is_other = _YEAR.fullmatch(found[1]) or _COUNTED_ELSEWHERE.match(claim, found.end())
+        if found[2] or value < 2 or is_mark or is_other:
             continue
         new = value + max(1, value // 2)
         text = f"{new:,}" if "," in found[1] else str(new)

@@ -44,6 +44,8 @@ class Pool:
     n_cases: int
     is_joined: np.ndarray
     """Whether the premise is several windows, (P,)."""
+    premise: np.ndarray
+    """The premise's text, blanks folded, object (P,)."""
 
     @property
     def margin(self) -> np.ndarray:
@@ -53,8 +55,19 @@ class Pool:
 
     def take(self, rows: np.ndarray) -> Pool:
         """Some of the pairs."""
-        columns = ("part", "probs", "n_tokens", "overlap", "lacks", "lacks_names", "is_joined")
-        return dataclasses.replace(self, **{name: getattr(self, name)[rows] for name in columns})
+        return dataclasses.replace(self, **{name: getattr(self, name)[rows] for name in _COLUMNS})
+
+    def and_(self, other: Pool) -> Pool:
+        """The pairs of both, of the same parts; a premise that both have is counted and judged once."""
+        both = {n: np.concatenate([getattr(self, n), getattr(other, n)]) for n in _COLUMNS}
+        seen: set[tuple[int, str]] = set()
+        first = []
+        for k, key in enumerate(zip(both["part"].tolist(), both["premise"].tolist(), strict=True)):
+            if key not in seen:
+                seen.add(key)
+                first.append(k)
+        order = np.array(first)[np.argsort(both["part"][first], kind="stable")]
+        return dataclasses.replace(self, **{name: column[order] for name, column in both.items()})
 
     def best(self, scores: np.ndarray, lowest: float = -3.0) -> np.ndarray:
         """The highest score of each part, (M,); `lowest` for a part without pairs."""
@@ -78,6 +91,14 @@ class Pool:
         out = np.full(self.n_cases, np.inf)
         np.minimum.at(out, self.case_of_part, of_parts)
         return out
+
+
+_COLUMNS = ("part", "probs", "n_tokens", "overlap", "lacks", "lacks_names", "is_joined", "premise")
+
+
+def folded(texts: Sequence[str | None]) -> np.ndarray:
+    """Texts with every run of blanks as one, object (N,)."""
+    return np.array([" ".join((text or "").split()) for text in texts], dtype=object)
 
 
 def whole_claims(cases: Sequence[Case]) -> tuple[Texts, np.ndarray]:
@@ -127,6 +148,7 @@ def pool(
         lacks_names=np.array([len(row) for row in names.to_pylist()]),
         n_cases=len(cases),
         is_joined=np.zeros(len(flat), bool),
+        premise=folded(flat),
     )
 
 
@@ -141,13 +163,15 @@ class Widths:
         for (case_id, _), found in zip(flat, split, strict=True):
             self._sentences.setdefault(case_id, []).append([(piece, len(next(counts))) for piece in found])
 
-    def windows(self, tokens: int) -> Premises:
-        """Whole sentences of one chunk up to so many tokens, one of them shared with the window before."""
+    def windows(self, tokens: int, keep: int) -> Premises:
+        """Whole sentences of one chunk up to so many tokens, one of them shared with the window before.
 
-        def premises(case: Case, _part: str, _n: int) -> Texts:
-            return list(
-                dict.fromkeys(t for chunk in self._sentences[case.id] for t in _packed(chunk, tokens))
-            )
+        Of them the `keep` that share most words with the part, for each costs a pair.
+        """
+
+        def premises(case: Case, part: str) -> Texts:
+            every = dict.fromkeys(t for chunk in self._sentences[case.id] for t in _packed(chunk, tokens))
+            return sorted(every, key=lambda text: -share(part, text))[:keep]
 
         return premises
 
