@@ -36,7 +36,7 @@ from claimscore.jobs.config import Config
 
 ROOT = Path(__file__).resolve().parent.parent
 OURS = "ours: windows, joins, rules"
-FLIPS_A_KIND = 30
+FLIPS_A_KIND = 20
 PACKAGES = ("torch", "tokenizers", "numpy", "pyarrow", "polars")
 
 
