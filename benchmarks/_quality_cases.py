@@ -8,6 +8,7 @@ questions it is the question, so that no article has rows in both halves.
 from __future__ import annotations
 
 import hashlib
+import itertools
 import json
 import re
 from collections.abc import Iterable, Iterator
@@ -63,17 +64,26 @@ def digest(*parts: str) -> str:
 def dev_cases(folder: Path, rows_a_source: int | None, max_chars: int = MAX_CHARS) -> list[Case]:
     """The rows of grounding_dev.parquet, at most so many a source, chosen by the hash of their ids.
 
+    In turn one of each label and half, as long as there are any: no figure here depends on how often a source is
+    supported, and a half with two supported claims of a source would say nothing of it.
+
     Raises:
         OSError: no such file in `folder`.
     """
     rows = pq.read_table(folder / "grounding_dev.parquet").to_pylist()
-    kept: dict[str, list[dict[str, Any]]] = {}
+    strata: dict[str, dict[tuple[bool, bool], list[Case]]] = {}
     for row in sorted(rows, key=lambda r: digest(r["id"])):
-        of_source = kept.setdefault(row["source"], [])
-        fits = sum(map(len, row["evidence"])) <= max_chars and any(t.strip() for t in row["evidence"])
-        if fits and (rows_a_source is None or len(of_source) < rows_a_source):
-            of_source.append(row)
-    return [_dev_case(row) for source in sorted(kept) for row in kept[source]]
+        if sum(map(len, row["evidence"])) <= max_chars and any(t.strip() for t in row["evidence"]):
+            case = _dev_case(row)
+            of_source = strata.setdefault(row["source"], {})
+            of_source.setdefault((case.supported, case.is_fit), []).append(case)
+    chosen = {source: _in_turn(list(found.values())) for source, found in sorted(strata.items())}
+    return [case for found in chosen.values() for case in itertools.islice(found, rows_a_source)]
+
+
+def _in_turn(lists: list[list[Case]]) -> Iterator[Case]:
+    for row in itertools.zip_longest(*lists):
+        yield from (case for case in row if case is not None)
 
 
 def _dev_case(row: dict[str, Any]) -> Case:

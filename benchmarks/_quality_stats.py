@@ -73,7 +73,7 @@ def macro(cases: Labelled, values: np.ndarray, measure: Measure) -> float:
     return float(np.mean(means)) if means else float("nan")
 
 
-def fit_threshold(cases: Labelled, scores: np.ndarray, n_steps: int = 200) -> float:
+def fit_threshold(cases: Labelled, scores: np.ndarray, n_steps: int = 100) -> float:
     """The threshold (score >= it is supported) with the best macro balanced accuracy on `cases`.
 
     Of a run of equally good ones the middle, so that it does not hang on one claim.
@@ -113,7 +113,7 @@ def summary(
         cases: labels.
         scores: (N,), higher for better supported.
         predicted: bool (N,), what the method itself says at its card's threshold; None: it has none.
-        n_resamples: for the intervals.
+        n_resamples: for the intervals; 0: none.
     """
     unseen = np.flatnonzero(~cases.is_fit)
     threshold = fit_threshold(cases.take(cases.is_fit), scores[cases.is_fit])
@@ -136,7 +136,9 @@ def summary(
     }
 
 
-def _pair(cases: Labelled, values: np.ndarray, measure: Measure, n_resamples: int) -> list[float]:
+def _pair(cases: Labelled, values: np.ndarray, measure: Measure, n_resamples: int) -> list[float] | None:
+    if not n_resamples:
+        return None
     return list(interval(cases, values, measure, n_resamples=n_resamples))
 
 

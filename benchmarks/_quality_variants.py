@@ -36,15 +36,13 @@ class Variant:
     n_tokens: int
 
 
-def ablation(
-    cases: Sequence[Case], labelled: Labelled, judge: CachedJudge, config: Config, resamples: int
-) -> dict[str, Any]:
-    """Figures of every variant, by name."""
+def ablation(cases: Sequence[Case], labelled: Labelled, judge: CachedJudge, config: Config) -> dict[str, Any]:
+    """Figures of every variant, by name; without intervals, which are those of the methods beside."""
     out: dict[str, Any] = {}
     for variant in variants(cases, labelled, judge, config):
-        figures = summary(labelled, variant.scores, n_resamples=resamples)
+        figures = summary(labelled, variant.scores, n_resamples=0)
         figures |= {"pairs": variant.n_pairs / len(cases), "tokens": variant.n_tokens / len(cases)}
-        out[variant.name] = {k: v for k, v in figures.items() if not k.startswith("ba_card")}
+        out[variant.name] = {k: v for k, v in figures.items() if v is not None}
     return out
 
 

@@ -154,11 +154,11 @@ def time_methods(cases: list[Case], judge: CachedJudge, config: Config, rounds: 
 
 
 def labels_of(cases: Sequence[Case]) -> Labelled:
-    """The cases as columns."""
+    """The cases as columns; sources and families by number, which group faster than words."""
     return Labelled(
         labels=np.array([case.supported for case in cases], bool),
-        sources=np.array([case.source for case in cases]),
-        families=np.array([case.family for case in cases]),
+        sources=np.unique([case.source for case in cases], return_inverse=True)[1],
+        families=np.unique([case.family for case in cases], return_inverse=True)[1],
         articles=np.array([case.article for case in cases]),
         is_fit=np.array([case.is_fit for case in cases], bool),
     )
@@ -257,7 +257,7 @@ def main(arguments: Sequence[str]) -> int:
         result["dev"] = measure_dev(cases, judge, config, args.resamples)
         result["flips_of_dev"] = measure_flips(cases, judge, config, FLIPS_A_KIND)
         if args.ablation:
-            result["ablation"] = ablation(cases, labels_of(cases), judge, config, args.resamples)
+            result["ablation"] = ablation(cases, labels_of(cases), judge, config)
     if args.timed:
         some = (cases or probes)[:: max(1, len(cases or probes) // args.timed)]
         result["ms_a_claim"] = time_methods(some, judge, config)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import sys
+from collections import Counter
 from itertools import product
 from pathlib import Path
 
@@ -127,6 +128,15 @@ def test_fewer_rows_are_among_more(tmp_path: Path):
     assert (len(few), len(many)) == (30, 90)
     assert set(few) < set(many)
     assert not any(case_id.endswith("-5") for case_id in many)
+
+
+def test_labels_and_halves_come_in_turn(tmp_path: Path):
+    """Of 12 rows a source three are of each label and half, though the hash alone would not have it so."""
+    _write_rows(tmp_path)
+    cases = CASES.dev_cases(tmp_path, 12)
+    strata = Counter((case.source, case.supported, case.is_fit) for case in cases)
+
+    assert (len(strata), set(strata.values())) == (12, {3})
 
 
 @pytest.mark.parametrize(
