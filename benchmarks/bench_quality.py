@@ -197,7 +197,8 @@ def record(result: dict[str, Any], out: Path | None) -> Path:
 
 
 def surroundings(command: Sequence[str]) -> dict[str, Any]:
-    """What made a result: command, commit, versions, machine."""
+    """What made a result: command (absolute paths by their last name), commit, versions, machine."""
+    told = [Path(word).name if Path(word).is_absolute() else word for word in command]
     done = subprocess.run(
         ["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=False, cwd=ROOT
     )
@@ -210,7 +211,7 @@ def surroundings(command: Sequence[str]) -> dict[str, Any]:
     return {
         "name": "quality",
         "recorded_at": datetime.now(UTC).isoformat(timespec="seconds"),
-        "command": shlex.join(["python", "benchmarks/bench_quality.py", *command]),
+        "command": shlex.join(["python", "benchmarks/bench_quality.py", *told]),
         "commit": done.stdout.strip() or "unknown",
         "machine": {"cpus": os.cpu_count(), "system": platform.system(), "processor": platform.machine()},
         "versions": versions,
