@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Sequence
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from itertools import chain
 from typing import NamedTuple
 
@@ -28,6 +28,18 @@ _CONVERTED = 0.05
 """`65 cm or 2 feet`: people round when they convert between systems."""
 
 
+class Pairing:
+    """The neighbouring numbers of a text, paired up when a derivation is first looked for: most texts never are."""
+
+    def __init__(self, text: str, found: Sequence[Mention]) -> None:
+        self._text, self._found = text, found
+
+    @cached_property
+    def pairs(self) -> Pairs:
+        """See arithmetic.pair_up."""
+        return pair_up(self._text, [mention for mention in self._found if mention.demanded])
+
+
 class Values(NamedTuple):
     """The readings of a text, ready to be searched."""
 
@@ -38,7 +50,7 @@ class Values(NamedTuple):
     hours: frozenset[float]
     """Bare numbers that may be an hour: `let's make it 7`."""
     whens: tuple[When, ...]
-    pairs: Pairs
+    pairing: Pairing
 
     def like(self, claimed: Number) -> Iterable[Number]:
         """The numbers that could be `claimed`: near as written, or of its dimension; all of a short list."""
@@ -59,7 +71,7 @@ def held(mention: Mention, values: Values, *, derive: bool) -> bool:
         elif any(_same(reading, number) for number in values.like(reading)):
             return True
     return derive and any(
-        isinstance(r, Number) and derivable(r, values.pairs, divides=mention.divides)
+        isinstance(r, Number) and derivable(r, values.pairing.pairs, divides=mention.divides)
         for r in mention.readings
     )
 
@@ -152,7 +164,7 @@ def _index(text: str) -> Values:
         by_value=tuple(sorted(stated, key=_value)) if len(stated) + len(shown) > _SHORT else (),
         hours=frozenset(n.raw for n in stated if n.unit == BARE and 1 <= n.raw <= 12),
         whens=tuple(dict.fromkeys(r for r in read if isinstance(r, When))),
-        pairs=pair_up(text, [mention for mention in found if mention.demanded]),
+        pairing=Pairing(text, found),
     )
 
 
