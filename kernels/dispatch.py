@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from torch import Tensor
 
-from claimscore.kernels import reference
+from claimscore.kernels import cpu_attention, reference
 
 
 class Backend(NamedTuple):
@@ -25,12 +25,13 @@ class Backend(NamedTuple):
 
 
 _TORCH = Backend("torch", reference.disentangled_attention, reference.cls_attention)
+_CPU = Backend("cpu", cpu_attention.disentangled_attention, reference.cls_attention)
 _ran: dict[str, str] = {}
 
 
 @functools.cache
-def _backend(device_type: str) -> Backend:  # noqa: ARG001 - the key that kernels for CUDA devices will be chosen by
-    return _TORCH
+def _backend(device_type: str) -> Backend:
+    return _CPU if device_type == "cpu" else _TORCH
 
 
 def disentangled_attention(q_THD: Tensor, *args: Any, **kwargs: Any) -> Tensor:
