@@ -27,6 +27,8 @@ __all__ = ["Judge", "Tokenizer", "class_columns", "load_tokenizer", "model_finge
 
 N_SPECIAL = 3
 """[CLS] and two [SEP] of a pair."""
+CPU_TOKENS = 2048
+"""Tokens of a forward pass on a CPU, at most: what a layer makes of them stays in the cache."""
 THREE = ("entailment", "neutral", "contradiction")
 SUPPORTED = ("entailment", "supported")
 NOT_SUPPORTED = ("not_entailment", "not_supported", "unsupported")
@@ -77,7 +79,8 @@ class Judge:
         Args:
             card: which checkpoint, the names of its classes where id2label has none, its longest pair.
             budget_tokens: real tokens in one forward pass.
-            dtype: float32, bfloat16, float16, or auto (float16 on a GPU, float32 on a CPU).
+            dtype: float32, bfloat16, float16, or auto (float16 on a GPU; on a CPU bfloat16 where it multiplies that
+                in hardware, else float32).
             device: cpu, cuda or auto.
             self_test: score known pairs first; without it nothing proves that the class names are right.
 
@@ -87,6 +90,7 @@ class Judge:
         import torch  # noqa: PLC0415 - seconds and hundreds of MiB; only a process with a judge pays
 
         from claimscore.jobs.encoder import load_encoder  # noqa: PLC0415 - imports torch
+        from claimscore.kernels.cpu_linear import has_fast_bf16  # noqa: PLC0415 - as above
 
         folder = find_folder(card.model)
         cuda = torch.cuda.is_available()
@@ -95,8 +99,10 @@ class Judge:
                 f"judge {card.name!r}: device is 'cuda', but no CUDA device is there; use 'auto' or 'cpu'"
             )
         self._device = torch.device("cuda" if device in {"auto", "cuda"} and cuda else "cpu")
-        self.dtype = ("float16" if self._device.type == "cuda" else "float32") if dtype == "auto" else dtype
-        self.card, self._budget_tokens = card, budget_tokens
+        on_gpu = self._device.type == "cuda"
+        fast = "float16" if on_gpu else "bfloat16" if has_fast_bf16() else "float32"
+        self.dtype = fast if dtype == "auto" else dtype
+        self.card, self._budget_tokens = card, budget_tokens if on_gpu else min(budget_tokens, CPU_TOKENS)
         self._tokenizer = load_tokenizer(card.model)
         self._encoder = load_encoder(folder, dtype=getattr(torch, self.dtype), device=self._device)
         self._columns = class_columns(f"judge {card.name!r}", self._class_names())
