@@ -36,7 +36,9 @@ def test_job_without_models_accounts_for_its_cpu():
     result = run("benchmarks/bench_job.py", "--answers", "40")
 
     assert result["n_rows"] == 40
-    assert result["cpu_ms_an_answer"]["total"] == pytest.approx(sum(result["cpu_ms_an_answer"]["stages"].values()))
+    assert result["cpu_ms_an_answer"]["total"] == pytest.approx(
+        sum(result["cpu_ms_an_answer"]["stages"].values())
+    )
 
 
 @pytest.mark.slow
