@@ -155,7 +155,7 @@ def values_of(text: str) -> Values:
 
 
 def _index(text: str) -> Values:
-    found = parse(text)
+    found = parse(text, cues=False)
     read = [reading for mention in found for reading in mention.readings]
     stated = dict.fromkeys(r for r in read if isinstance(r, Number))
     shown = dict.fromkeys(number for mention in found for number in mention.shown)
