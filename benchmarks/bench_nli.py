@@ -291,7 +291,8 @@ def main() -> None:
             "cpu",
             1,
         )
-    card = harness.card(f"nli-{options.model}-{options.mix}-{options.dtype}")
+    kind = "cross-encoder" if options.cross_encoder else options.dtype
+    card = harness.card(f"nli-{options.model}-{options.mix}-{kind}")
     with tempfile.TemporaryDirectory() as scratch:
         results = on_all_gpus(options) if options.all_gpus else [run(options, Path(scratch))]
     for result in results:

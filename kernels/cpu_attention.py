@@ -66,15 +66,15 @@ def disentangled_attention(
             if group.rows is None
             else qkv_T3HD.flatten(1).index_select(0, group.rows).unflatten(1, qkv_T3HD.shape[1:])
         )
-        q_HBLD, k_HBLD, v_HBLD = (
-            rows_N3HD.permute(1, 2, 0, 3).contiguous().unflatten(2, (group.n_pairs, group.length))
-        )
-        scores_HBLL = _scores(q_HBLD, k_HBLD, tables, scale)
+        qkv_3HBLD = rows_N3HD.permute(1, 2, 0, 3).contiguous().unflatten(2, (group.n_pairs, group.length))
+        scores_HBLL = _scores(qkv_3HBLD, tables, scale)
         if group.is_real is not None:
             scores_HBLL.masked_fill_(~group.is_real[:, None, :], -math.inf)
         torch.softmax(scores_HBLL, -1, out=scores_HBLL)
         probs_XLL = scores_HBLL.to(v_THD.dtype).flatten(0, 1)
-        context_NHD = torch.bmm(probs_XLL, v_HBLD.flatten(0, 1)).view(n_heads, -1, head_size).transpose(0, 1)
+        context_NHD = (
+            torch.bmm(probs_XLL, qkv_3HBLD[2].flatten(0, 1)).view(n_heads, -1, head_size).transpose(0, 1)
+        )
         if group.rows is None or group.is_real is None:
             out_THD[group.first : last] = context_NHD
         else:
@@ -84,56 +84,63 @@ def disentangled_attention(
 
 
 class _Tables(NamedTuple):
-    """The rows of both tables for the distances of the longest pair; a shorter one takes those in the middle."""
+    """The rows of the tables for the distances of the longest pair; a shorter one takes those in the middle."""
 
-    keys: Tensor | None
-    """(H, W, D), by falling distance, so that the scores of one query run upwards with the key."""
-    queries: Tensor | None
-    """(H, W, D), by rising distance: the scores of one key run upwards with the query."""
+    stacked: Tensor | None
+    """(K * H, W, D) of the K tables given: the keys' by falling distance, so that the scores of one query run upwards
+    with the key; the queries' by rising distance, so that those of one key run upwards with the query."""
+    has_keys: bool
+    has_queries: bool
 
     @classmethod
     def of(
         cls, c2p_RHD: Tensor | None, p2c_RHD: Tensor | None, slots: Tensor | None, max_len: int
     ) -> _Tables:
-        parts: list[Tensor | None] = []
+        parts: list[Tensor] = []
         for table_RHD, is_falling in ((c2p_RHD, True), (p2c_RHD, False)):
-            if table_RHD is None:
-                parts.append(None)
-                continue
-            rows = _clamped_slots(table_RHD, max_len) if slots is None else slots
-            centre = rows.shape[0] // 2
-            rows_W = rows[centre - max_len + 1 : centre + max_len]
-            chosen_WHD = table_RHD.index_select(0, rows_W.flip(0) if is_falling else rows_W)
-            parts.append(chosen_WHD.transpose(0, 1).contiguous())
-        return cls(*parts)
+            if table_RHD is not None:
+                rows = _clamped_slots(table_RHD, max_len) if slots is None else slots
+                centre = rows.shape[0] // 2
+                rows_W = rows[centre - max_len + 1 : centre + max_len]
+                chosen_WHD = table_RHD.index_select(0, rows_W.flip(0) if is_falling else rows_W)
+                parts.append(chosen_WHD.transpose(0, 1))
+        return cls(torch.cat(parts) if parts else None, c2p_RHD is not None, p2c_RHD is not None)
 
 
-def _scores(q_HBLD: Tensor, k_HBLD: Tensor, tables: _Tables, scale: float) -> Tensor:
+def _scores(qkv_3HBLD: Tensor, tables: _Tables, scale: float) -> Tensor:
     """Scaled scores (H, B, L, L) of a group, in at least fp32."""
-    n_heads, n_pairs, length, _ = q_HBLD.shape
-    scores_XLL = torch.bmm(q_HBLD.flatten(0, 1), k_HBLD.flatten(0, 1).transpose(1, 2))
+    _, n_heads, n_pairs, length, _ = qkv_3HBLD.shape
+    q_XLD, k_XLD = qkv_3HBLD[:2].flatten(1, 2)
+    scores_XLL = torch.bmm(q_XLD, k_XLD.transpose(1, 2))
     wide = torch.promote_types(scores_XLL.dtype, torch.float32)
     scores_HBLL = scores_XLL.to(wide).mul_(scale).view(n_heads, n_pairs, length, length)
+    if tables.stacked is None:
+        return scores_HBLL
+    rows_KHBLD = qkv_3HBLD[0 if tables.has_keys else 1 : 2 if tables.has_queries else 1]
     block = math.ceil(length / math.ceil(length / BLOCK_ROWS))
     for first in range(0, length, block):
         last = min(first + block, length)
-        if tables.keys is not None:
-            shifted_HBXL = _by_distance(q_HBLD[:, :, first:last], tables.keys, first, length)
-            scores_HBLL[:, :, first:last].add_(shifted_HBXL, alpha=scale)
-        if tables.queries is not None:
-            shifted_HBXL = _by_distance(k_HBLD[:, :, first:last], tables.queries, first, length)
-            scores_HBLL[..., first:last].add_(shifted_HBXL.transpose(2, 3).contiguous(), alpha=scale)
+        shifted_KHBXL = _by_distance(rows_KHBLD[:, :, :, first:last], tables.stacked, first, length)
+        if tables.has_keys:
+            scores_HBLL[:, :, first:last].add_(shifted_KHBXL[0], alpha=scale)
+        if tables.has_queries:
+            scores_HBLL[..., first:last].add_(shifted_KHBXL[-1].transpose(2, 3).contiguous(), alpha=scale)
     return scores_HBLL
 
 
-def _by_distance(rows_HBXD: Tensor, table_HWD: Tensor, first: int, length: int) -> Tensor:
-    """Scores (H, B, X, L) of X rows of each pair, from `first` on, against its L others: a view of the products."""
-    n_heads, n_pairs, n_rows, _ = rows_HBXD.shape
+def _by_distance(rows_KHBXD: Tensor, table_YWD: Tensor, first: int, length: int) -> Tensor:
+    """Scores (K, H, B, X, L) of X rows of each pair, from `first` on, against its L others: a view of the products.
+
+    One product for both tables: each call of oneDNN costs some 80 us before it begins.
+    """
+    n_tables, n_heads, n_pairs, n_rows, head_size = rows_KHBXD.shape
     width = length + n_rows - 1
-    start = (table_HWD.shape[1] + 1) // 2 - first - n_rows
-    products_HNW = torch.bmm(rows_HBXD.flatten(1, 2), table_HWD[:, start : start + width].transpose(1, 2))
-    strides = (n_pairs * n_rows * width, n_rows * width, width - 1, 1)
-    return products_HNW.as_strided((n_heads, n_pairs, n_rows, length), strides, n_rows - 1)
+    start = (table_YWD.shape[1] + 1) // 2 - first - n_rows
+    rows_YND = rows_KHBXD.reshape(n_tables * n_heads, n_pairs * n_rows, head_size)
+    products_YNW = torch.bmm(rows_YND, table_YWD[:, start : start + width].transpose(1, 2))
+    of_head = n_pairs * n_rows * width
+    strides = (n_heads * of_head, of_head, n_rows * width, width - 1, 1)
+    return products_YNW.as_strided((n_tables, n_heads, n_pairs, n_rows, length), strides, n_rows - 1)
 
 
 def _side_by_side(*parts_THD: Tensor) -> Tensor:
