@@ -146,6 +146,8 @@ def _any(claimed: Number, target: float, results: Iterable[_Array]) -> bool:
 
 def pair_up(text: str, mentions: Sequence[Mention]) -> Pairs:
     """The neighbouring numbers among the mentions of `text`, in order of place; no pairs for fewer than two."""
+    if len(mentions) < 2:
+        return _NO_PAIRS
     numbers = [
         (i, n) for i, m in enumerate(mentions) for n in (*m.readings, *m.shown) if isinstance(n, Number)
     ]
@@ -179,6 +181,9 @@ def _side(numbers: Sequence[Number]) -> Side:
         np.array([_CODES[n.unit.dimension] for n in numbers], np.int16),
         np.array([_is_year(n) for n in numbers], np.bool_),
     )
+
+
+_NO_PAIRS = Pairs(_side([]), _side([]), np.empty(0, np.bool_), np.empty(0, np.bool_), _side([]))
 
 
 def _products(text: str, mentions: Sequence[Mention]) -> list[Number]:

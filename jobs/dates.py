@@ -60,10 +60,14 @@ _CLOCK = re.compile(
 )
 _DAY_FIRST = re.compile(r"\b(?:day/month|dd?[/.-]mm?[/.-]|day-month|day first)", re.IGNORECASE)
 _MONTH_FIRST = re.compile(r"\b(?:month/day|mm?[/.-]dd?[/.-]|month-day|month first)", re.IGNORECASE)
+_ORDER_SIGN = re.compile(r"[dDmM](?:[/.-]|[aA][yY]|[mM][/.-]|[dD][/.-]|[oO][nN][tT])")
+"""In every match of the two above."""
 
 
 def stated_order(text: str) -> str:
     """`day`, `month` or empty: which of the two the text says comes first in its slashed dates."""
+    if not _ORDER_SIGN.search(text):
+        return ""
     day, month = _DAY_FIRST.search(text), _MONTH_FIRST.search(text)
     if bool(day) == bool(month):
         return ""

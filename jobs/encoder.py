@@ -21,7 +21,7 @@ from torch import Tensor
 
 from claimscore.jobs.checkpoint import EncoderConfig, Weights, read_encoder_config
 from claimscore.jobs.errors import ModelError
-from claimscore.kernels import dispatch
+from claimscore.kernels import cpu_linear, dispatch
 
 ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
     "gelu": F.gelu,
@@ -40,7 +40,16 @@ class _Linear:
     bias: Tensor | None
 
     def __call__(self, x: Tensor) -> Tensor:
-        return F.linear(x, self.weight, self.bias)
+        return self._product(x, self.bias)
+
+    def without_bias(self, x: Tensor) -> Tensor:
+        """The product alone, for a kernel that adds the bias."""
+        return self._product(x, None)
+
+    def _product(self, x: Tensor, bias: Tensor | None) -> Tensor:
+        if self.weight.is_mkldnn:
+            return cpu_linear.linear(x, self.weight, bias)
+        return F.linear(x, self.weight, bias)
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,8 +68,8 @@ class _LayerNorm:
 
 @dataclass(frozen=True, slots=True)
 class _Layer:
-    qkv: _Linear
-    """Queries, keys and values in one product, in this order."""
+    qkv: tuple[_Linear, ...]
+    """Queries, keys and values in one product; in two, queries apart, where first tokens alone are computed."""
     position_keys: Tensor | None
     """(R, H, D), for the score of a query against a distance."""
     position_queries: Tensor | None
@@ -122,13 +131,10 @@ class Encoder:
         embedded_TE = self._embed(ids_T, cu_seqlens, type_ids_T)
         hidden_TE = embedded_TE
         for index, layer in enumerate(self._layers):
-            is_last = index == len(self._layers) - 1
-            # The convolution reads the first layer's output at every token.
-            cls_only = is_last and not (index == 0 and self._conv is not None)
-            hidden_TE = self._run_layer(layer, hidden_TE, cu_seqlens, options, cls_only=cls_only)
+            hidden_TE = self._run_layer(layer, hidden_TE, cu_seqlens, options)
             if index == 0 and self._conv is not None:
                 hidden_TE = self._convolve(self._conv, embedded_TE, hidden_TE, cu_seqlens)
-                hidden_TE = hidden_TE[cu_seqlens[:-1]] if is_last else hidden_TE
+                hidden_TE = hidden_TE[cu_seqlens[:-1]] if len(self._layers) == 1 else hidden_TE
         pooled_PE = ACTIVATIONS[self.config.pooler_hidden_act](self._pooler(hidden_TE))
         return self._classifier(pooled_PE).float()
 
@@ -149,25 +155,23 @@ class Encoder:
         return parts.norm(embedded_TE)
 
     def _run_layer(
-        self, layer: _Layer, hidden_TE: Tensor, cu_seqlens: Tensor, options: dict[str, Any], *, cls_only: bool
+        self, layer: _Layer, hidden_TE: Tensor, cu_seqlens: Tensor, options: dict[str, Any]
     ) -> Tensor:
         """One layer: (T, E) to (T, E), or to (P, E) where only first tokens are asked for."""
-        n_heads, width = self.config.num_attention_heads, self.config.hidden_size
+        n_heads = self.config.num_attention_heads
         tables = (layer.position_keys, layer.position_queries, cu_seqlens)
-        if cls_only:
+        if len(layer.qkv) == 2:
             residual = hidden_TE[cu_seqlens[:-1]]
-            q, kv = layer.qkv.weight.split([width, 2 * width]), layer.qkv.bias
-            assert kv is not None
-            q_PHD = F.linear(residual, q[0], kv[:width]).unflatten(-1, (n_heads, -1))
-            k_THD, v_THD = F.linear(hidden_TE, q[1], kv[width:]).unflatten(-1, (2, n_heads, -1)).unbind(1)
+            q_PHD = layer.qkv[0](residual).unflatten(-1, (n_heads, -1))
+            k_THD, v_THD = layer.qkv[1](hidden_TE).unflatten(-1, (2, n_heads, -1)).unbind(1)
             context = dispatch.cls_attention(q_PHD, k_THD, v_THD, *tables, **options)
         else:
             residual = hidden_TE
-            q_THD, k_THD, v_THD = layer.qkv(hidden_TE).unflatten(-1, (3, n_heads, -1)).unbind(1)
+            q_THD, k_THD, v_THD = layer.qkv[0](hidden_TE).unflatten(-1, (3, n_heads, -1)).unbind(1)
             context = dispatch.disentangled_attention(q_THD, k_THD, v_THD, *tables, **options)
         attended = layer.attention_norm.after_adding(layer.attention_out(context.flatten(1)), residual)
         if self.config.hidden_act == "gelu" and dispatch.backend_for(attended) == "triton":
-            widened = dispatch.bias_gelu(F.linear(attended, layer.up.weight), layer.up.bias)
+            widened = dispatch.bias_gelu(layer.up.without_bias(attended), layer.up.bias)
         else:  # without a kernel that adds the bias, the product does it at no cost
             widened = ACTIVATIONS[self.config.hidden_act](layer.up(attended))
         return layer.out_norm.after_adding(layer.down(widened), attended)
@@ -231,7 +235,7 @@ def load_encoder(folder: Path, *, dtype: torch.dtype, device: torch.device) -> E
         n_classes=n_classes,
         device=device,
         _embeddings=load.embeddings(),
-        _layers=[load.layer(f"deberta.encoder.layer.{i}", table_RE) for i in range(config.num_hidden_layers)],
+        _layers=[load.layer(i, table_RE) for i in range(config.num_hidden_layers)],
         _conv=load.conv("deberta.encoder.conv") if config.conv_kernel_size > 0 else None,
         _pooler=load.linear("pooler.dense", config.hidden_size, config.hidden_size),
         _classifier=load.linear("classifier", n_classes, config.hidden_size),
@@ -255,7 +259,13 @@ class _Loader:
             self.weights.read(f"{name}.weight", n_out, n_in),
             self.weights.read(f"{name}.bias", n_out),
         )
-        return _Linear(self.place(weight), self.place(bias))
+        return self.packed(weight, bias)
+
+    def packed(self, weight: Tensor, bias: Tensor | None) -> _Linear:
+        placed = self.place(weight)
+        if cpu_linear.packs(self.device, self.dtype):
+            placed = cpu_linear.packed(placed)
+        return _Linear(placed, None if bias is None else self.place(bias))
 
     def norm(self, name: str) -> _LayerNorm:
         weight, bias = (
@@ -279,7 +289,7 @@ class _Loader:
         project = None
         if width != config.hidden_size:
             weight = self.weights.read(f"{prefix}.embed_proj.weight", config.hidden_size, width)
-            project = _Linear(self.place(weight), None)
+            project = self.packed(weight, None)
         n_positions = config.max_position_embeddings if config.position_biased_input else 0
         return _Embeddings(
             words=words,
@@ -303,8 +313,9 @@ class _Loader:
             table_RE = F.layer_norm(table_RE, (width,), norm[0], norm[1], config.layer_norm_eps)
         return table_RE
 
-    def layer(self, prefix: str, table_RE: Tensor | None) -> _Layer:
+    def layer(self, index: int, table_RE: Tensor | None) -> _Layer:
         config, width = self.config, self.config.hidden_size
+        prefix = f"deberta.encoder.layer.{index}"
 
         def projection(name: str) -> tuple[Tensor, Tensor]:
             name = f"{prefix}.attention.self.{name}"
@@ -317,8 +328,11 @@ class _Loader:
             return self.place(projected_RE.unflatten(-1, (config.num_attention_heads, -1)))
 
         matrices, biases = zip(*map(projection, ("query_proj", "key_proj", "value_proj")), strict=True)
+        # The convolution reads the first layer's output at every token.
+        cls_only = index == config.num_hidden_layers - 1 and not (index == 0 and config.conv_kernel_size > 0)
+        parts = [slice(0, 1), slice(1, 3)] if cls_only else [slice(0, 3)]
         return _Layer(
-            qkv=_Linear(self.place(torch.cat(matrices)), self.place(torch.cat(biases))),
+            qkv=tuple(self.packed(torch.cat(matrices[part]), torch.cat(biases[part])) for part in parts),
             position_keys=position("c2p", "key_proj", "pos_key_proj"),
             position_queries=position("p2c", "query_proj", "pos_query_proj"),
             attention_out=self.linear(f"{prefix}.attention.output.dense", width, width),

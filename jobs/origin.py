@@ -36,10 +36,13 @@ _GROUPED = re.compile(r"\d{1,3}(?:,\d{2,3})+(?:\.\d+)?")
 MAY_LOSE, MAY_LOSE_TRUNCATED = 0.2, 0.05
 """Share of a sentence's content words that its claims may lose: of 3,380 sentences with human claims, 97.8%
 keep to the first. A reply that was cut off has lost something, so nearly all words must be there."""
+_CONTROLS = dict.fromkeys([*range(32), 127], " ")
 
 
 def fold(text: str) -> str:
     """NFKC, curly quotes straightened, blanks and control characters folded; case stays."""
+    if text.isascii():  # nothing to normalise, and the control characters are known
+        return " ".join(text.translate(_CONTROLS).split())
     text = unicodedata.normalize("NFKC", text).replace("’", "'").replace("‘", "'")
     return " ".join("".join(" " if unicodedata.category(c) == "Cc" else c for c in text).split())
 

@@ -167,7 +167,10 @@ class _Evidence:
         self.chunks = chunks
         self.whole = "\n".join(text or "" for text in chunks)
         self._is_name: dict[str, bool] = {}
-        self._holding: dict[Mention | str, frozenset[int]] = {}
+        self._named: dict[str, frozenset[int]] = {}
+        self._of_row: dict[int, tuple[Values, int]] = {}
+        self._groups: dict[Hashable, int] = {}
+        self._stated: dict[tuple[Mention, int], bool] = {}
 
     @cached_property
     def _sentences(self) -> list[str]:
@@ -186,33 +189,39 @@ class _Evidence:
             self._is_name[word] = is_name_in(word, self.chunks)
         return (word,) if self._is_name[word] else ()
 
-    @cached_property
-    def _by_values(self) -> list[tuple[Values, frozenset[int]]]:
-        """The sentences with the same values, for each set of values; those with none are left out."""
-        groups: dict[Hashable, tuple[Values, list[int]]] = {}
-        for k, text in enumerate(self._sentences):
-            known = values_of(text)
-            if known.numbers or known.whens:
-                key = (known.numbers, known.by_value, known.hours, known.whens)
-                groups.setdefault(key, (known, []))[1].append(k)
-        return [(known, frozenset(rows)) for known, rows in groups.values()]
+    def _values(self, row: int) -> tuple[Values, int]:
+        """The values of a sentence, and a number that sentences with the same values share; read when asked for."""
+        if row not in self._of_row:
+            known = values_of(self._sentences[row])
+            key = (known.numbers, known.by_value, known.hours, known.whens)
+            self._of_row[row] = (known, self._groups.setdefault(key, len(self._groups)))
+        return self._of_row[row]
 
     def holding(self, keys: Iterable[Mention | str]) -> frozenset[int]:
         """The sentences that hold all of these values and names; all, where there are too many to tell."""
         left = frozenset(range(len(self._sentences)))
         if len(left) > MAX_SENTENCES:
             return left
-        for key in keys:
-            if key not in self._holding:
-                self._holding[key] = self._search(key)
-            left &= self._holding[key]
+        # Names first: to look up words costs a hundredth of reading values, and few sentences are left to be read.
+        for key in sorted(keys, key=lambda key: not isinstance(key, str)):
+            if isinstance(key, str):
+                left &= self._naming(key)
+            else:
+                left = frozenset(row for row in left if self._states(key, row))
         return left
 
-    def _search(self, key: Mention | str) -> frozenset[int]:
-        if isinstance(key, str):
-            return frozenset(k for k, text in enumerate(self._sentences) if has_name(key, text))
-        found = (rows for known, rows in self._by_values if held(key, known, derive=False))
-        return frozenset().union(*found)
+    def _naming(self, name: str) -> frozenset[int]:
+        if name not in self._named:
+            self._named[name] = frozenset(k for k, text in enumerate(self._sentences) if has_name(name, text))
+        return self._named[name]
+
+    def _states(self, value: Mention, row: int) -> bool:
+        known, group = self._values(row)
+        if not (known.numbers or known.whens):
+            return False
+        if (value, group) not in self._stated:
+            self._stated[value, group] = held(value, known, derive=False)
+        return self._stated[value, group]
 
 
 def _is_bound_elsewhere(claim: str, evidence: _Evidence) -> bool:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Sequence
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from itertools import chain
 from typing import NamedTuple
 
@@ -30,6 +30,18 @@ _MEASURES = frozenset({"length", "mass", "volume", "area", "bytes", "temperature
 """640 steps are not 640 m; times, shares and money also count things (`27 holidays`, `27 days of holiday`)."""
 
 
+class Pairing:
+    """The neighbouring numbers of a text, paired up when a derivation is first looked for: most texts never are."""
+
+    def __init__(self, text: str, found: Sequence[Mention]) -> None:
+        self._text, self._found = text, found
+
+    @cached_property
+    def pairs(self) -> Pairs:
+        """See arithmetic.pair_up."""
+        return pair_up(self._text, [mention for mention in self._found if mention.demanded])
+
+
 class Values(NamedTuple):
     """The readings of a text, ready to be searched."""
 
@@ -40,7 +52,7 @@ class Values(NamedTuple):
     hours: frozenset[float]
     """Bare numbers that may be an hour: `let's make it 7`."""
     whens: tuple[When, ...]
-    pairs: Pairs
+    pairing: Pairing
 
     def like(self, claimed: Number) -> Iterable[Number]:
         """The numbers that could be `claimed`: near as written, or of its dimension; all of a short list."""
@@ -61,7 +73,7 @@ def held(mention: Mention, values: Values, *, derive: bool) -> bool:
         elif any(_same(reading, number) for number in values.like(reading)):
             return True
     return derive and any(
-        isinstance(r, Number) and derivable(r, values.pairs, divides=mention.divides)
+        isinstance(r, Number) and derivable(r, values.pairing.pairs, divides=mention.divides)
         for r in mention.readings
     )
 
@@ -148,15 +160,15 @@ def values_of(text: str) -> Values:
 
 def values_in(found: Iterable[Mention]) -> Values:
     """The values of single mentions; nothing is worked out from two of them."""
-    return _searchable(found, pair_up("", []))
+    return _searchable(found, Pairing("", ()))
 
 
 def _index(text: str) -> Values:
-    found = parse(text)
-    return _searchable(found, pair_up(text, [mention for mention in found if mention.demanded]))
+    found = parse(text, cues=False)
+    return _searchable(found, Pairing(text, found))
 
 
-def _searchable(found: Iterable[Mention], pairs: Pairs) -> Values:
+def _searchable(found: Iterable[Mention], pairing: Pairing) -> Values:
     read = [reading for mention in found for reading in mention.readings]
     stated = dict.fromkeys(r for r in read if isinstance(r, Number))
     shown = dict.fromkeys(number for mention in found for number in mention.shown)
@@ -165,7 +177,7 @@ def _searchable(found: Iterable[Mention], pairs: Pairs) -> Values:
         by_value=tuple(sorted(stated, key=_value)) if len(stated) + len(shown) > _SHORT else (),
         hours=frozenset(n.raw for n in stated if n.unit == BARE and 1 <= n.raw <= 12),
         whens=tuple(dict.fromkeys(r for r in read if isinstance(r, When))),
-        pairs=pairs,
+        pairing=pairing,
     )
 
 

@@ -1,6 +1,7 @@
 """Picks the implementation of each op once a device and dtype, and records which one ran.
 
-CUDA devices get the Triton kernels, in every dtype that they have; all else gets the plain PyTorch of `reference.py`.
+CUDA devices get the Triton kernels, in every dtype that they have; a CPU its own attention (cpu_attention.py) and for
+the rest, as any other device for everything, the plain PyTorch of `reference.py`.
 Which backend ran is recorded because a test or a benchmark that believes it measured a kernel must be able to say
 so. A caller may name a backend; no environment variable has a say. Triton is imported when a CUDA device first
 asks: a CPU needs none.
@@ -15,7 +16,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from claimscore.kernels import reference
+from claimscore.kernels import cpu_attention, reference
 
 
 class Backend(NamedTuple):
@@ -35,6 +36,7 @@ _TORCH = Backend(
     reference.add_layer_norm,
     reference.bias_gelu,
 )
+_CPU = _TORCH._replace(name="cpu", disentangled_attention=cpu_attention.disentangled_attention)
 _TRITON_DTYPES = (torch.float16, torch.bfloat16, torch.float32)
 _ran: dict[str, str] = {}
 
@@ -50,12 +52,18 @@ def _triton() -> Backend:
     return Backend("triton", disentangled_attention, cls_attention, add_layer_norm, bias_gelu)
 
 
-BACKENDS: dict[str, Callable[[], Backend]] = {"torch": lambda: _TORCH, "triton": _triton}
+BACKENDS: dict[str, Callable[[], Backend]] = {
+    "torch": lambda: _TORCH,
+    "cpu": lambda: _CPU,
+    "triton": _triton,
+}
 
 
 def backend_for(tensor: Tensor) -> str:
     """Name of the backend that serves the device and dtype of `tensor`."""
-    return "triton" if tensor.is_cuda and tensor.dtype in _TRITON_DTYPES else "torch"
+    if tensor.is_cuda and tensor.dtype in _TRITON_DTYPES:
+        return "triton"
+    return "cpu" if tensor.device.type == "cpu" else "torch"
 
 
 def _run(op: str, backend: str | None, first: Tensor, *args: Any, **kwargs: Any) -> Tensor:

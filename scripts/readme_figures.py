@@ -97,7 +97,64 @@ def real() -> str:
     )
 
 
-BLOCKS: dict[str, Callable[[], str]] = {"demo": demo, "real": real}
+def speed() -> str:
+    """The judge against its baselines on a CPU, and what the job itself costs; from the newest results."""
+    lines = [
+        "| judge on a CPU | dtype | pairs/s | share of the bare products' speed | ours is faster by | decisions that differ from fp32 |",
+        "|---|---|---|---|---|---|",
+    ]
+    results = [found for name in NLI_RESULTS for found in [_newest_or_none(name)] if found]
+    for result in results:
+        lines += [_nli_row(name, row, result["dtype"]) for name, row in result["rows"].items()]
+    if results:
+        first = results[0]
+        lines += [
+            "",
+            (
+                f"{first['model']}, `{first['mix']}` lengths ({first['mean_tokens']:.0f} tokens a pair), {first['threads']} threads, "
+                f"{first['machine']['processor']}; no GPU was measured."
+            ),
+        ]
+    job, growth, scaling = (_newest_or_none(name) for name in ("job-drawn", "job-growth", "scaling"))
+    if job:
+        cost = job["cpu_ms_an_answer"]
+        stages = ", ".join(f"{stage} {ms:.1f}" for stage, ms in cost["stages"].items() if ms >= 0.05)
+        lines.append(
+            f"The job without models (5 chunks of 100 words, 5 claims): {cost['total']:.1f} ms of CPU an answer ({stages})."
+        )
+    if growth:
+        of = growth["growth"]
+        lines.append(f"Memory grew by {of['growth_mib']:.0f} MiB over {of['over_answers']:,} answers.")
+    if scaling:
+        cores = scaling["cores_a_judge_for_the_job"]
+        lines.append(
+            f"Stub judges of {scaling['set_pairs_per_s']:,.0f} pairs/s each: Ray carries the pairs of {scaling['scales_to']} "
+            f"of them at 0.95 efficiency on {scaling['cpus']} cores"
+            + (f"; the job takes {cores:.1f} cores to make the pairs of one." if cores else ".")
+        )
+    return "\n".join(lines)
+
+
+NLI_RESULTS = (
+    "nli-demo-judge-rag-bfloat16",
+    "nli-demo-judge-rag-float32",
+    "nli-demo-judge-rag-cross-encoder",
+)
+
+
+def _nli_row(name: str, row: dict[str, Any], dtype: str) -> str:
+    answers = row["answers"]
+    return (
+        f"| {name} | {dtype} | {row['pairs_per_s']:.1f} | {row['share_of_floor']:.2f} | {row['ours_is_faster_by']:.2f} "
+        f"| {answers['n_flips']} of {answers['of']} |"
+    )
+
+
+def _newest_or_none(name: str) -> dict[str, Any] | None:
+    return newest(name) if any(RESULTS.glob(f"*_{name}.json")) else None
+
+
+BLOCKS: dict[str, Callable[[], str]] = {"demo": demo, "real": real, "speed": speed}
 
 
 def fill(text: str) -> str:
