@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pyarrow as pa
 import stub_models
+from hypothesis import strategies as st
 
 from claimscore.jobs import evidence
 from claimscore.jobs.config import EvidenceConfig, SegmentConfig
@@ -11,6 +12,22 @@ from claimscore.jobs.records import CLAIMS, LOG
 from claimscore.jobs.segment import sentence_spans
 
 JUDGE = stub_models.StubJudge()
+WORDS = [
+    "alpha",
+    "bravo",
+    "carol",
+    "delta",
+    "eagle",
+    "fancy",
+    "giant",
+    "hotel",
+    "india",
+    "jolly",
+    "koala",
+    "lemon",
+]
+windows = st.lists(st.sampled_from(WORDS), min_size=1, max_size=9, unique=True).map(" ".join)
+"""Texts of a few of the words, each once."""
 
 
 def spans(texts: pa.Array) -> pa.ListArray:

@@ -4,6 +4,7 @@ import dataclasses
 from collections.abc import Mapping
 
 import pytest
+from config_fixture import CARD, write
 
 from claimscore.jobs import config as config_module
 from claimscore.jobs.config import (
@@ -14,20 +15,6 @@ from claimscore.jobs.config import (
     fingerprint,
     load_config,
 )
-
-CARD = 'name = "stub"\nmodel = "some/hub-id"\nentailment = 0.7\n'
-
-
-def write(folder, *, card=CARD):
-    """A deployment's file with its judge card."""
-    (folder / "card.toml").write_text(card)
-    path = folder / "job.toml"
-    path.write_text(
-        '[read]\nlogs = "log.parquet"\n[decompose]\nmodel = "some/llm"\nchecker = "card.toml"\n'
-        '[judge]\ncard = "card.toml"\n[store]\nout = "out"\n'
-    )
-    return path
-
 
 SECTIONS = [*config_module._SECTIONS.values(), JudgeCard]
 CARDS = {

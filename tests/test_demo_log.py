@@ -17,41 +17,12 @@ SCRIPTS = Path(__file__).resolve().parent.parent / "scripts"
 
 
 @pytest.fixture(scope="module")
-def demo(tmp_path_factory):
-    """The folder that holds the log and the gold files."""
-    root = tmp_path_factory.mktemp("demo")
-    make_demo_log.write_demo(root / "log")
-    return root
-
-
-@pytest.fixture(scope="module")
-def log(demo) -> pa.Table:
-    files = sorted((demo / "log").glob("date=*/*.parquet"))
-    return pa.concat_tables([pq.read_table(file, partitioning=None) for file in files])
-
-
-@pytest.fixture(scope="module")
-def rows(log) -> dict[str, dict]:
-    return {row["request_id"]: row for row in log.to_pylist() if row["request_id"]}
-
-
-@pytest.fixture(scope="module")
-def gold(demo) -> list[dict]:
-    return pq.read_table(demo / "gold.parquet").to_pylist()
-
-
-@pytest.fixture(scope="module")
-def states(demo) -> list[dict]:
-    return pq.read_table(demo / "gold_answers.parquet").to_pylist()
-
-
-@pytest.fixture(scope="module")
-def cases(rows, states) -> dict[str, list[dict]]:
+def cases(demo_rows, demo_states) -> dict[str, list[dict]]:
     """Special case -> its rows of the log."""
     out: dict[str, list[dict]] = {}
-    for state in states:
+    for state in demo_states:
         for case in state["cases"]:
-            out.setdefault(case, []).append(rows[state["request_id"]] | {"state": state["state"]})
+            out.setdefault(case, []).append(demo_rows[state["request_id"]] | {"state": state["state"]})
     return out
 
 
@@ -72,9 +43,9 @@ def test_each_day_has_120_rows_in_four_row_groups(demo):
         assert [f.num_row_groups for f in files] == [2, 2]
 
 
-def test_the_log_has_our_own_columns(log):
+def test_the_log_has_our_own_columns(demo_log):
     """With its odd row left out and `flags` added, the log is a table of records.LOG."""
-    kept = log.filter(log["request_id"].is_valid())
+    kept = demo_log.filter(demo_log["request_id"].is_valid())
     flags = pa.array([[]] * kept.num_rows, pa.list_(pa.string()))
 
     assert (
@@ -100,32 +71,36 @@ def test_every_situation_is_used_whole():
         assert wanted <= used, s["question"]
 
 
-def test_the_log_stays_small_enough_for_two_cores(gold):
+def test_the_log_stays_small_enough_for_two_cores(demo_gold):
     """At most 330 different sentences of more than eight words: each may cost a call of the LLM."""
-    sentences = {re.sub(r" ?\[[^]]*\]", "", row["sentence"]) for row in gold}
+    sentences = {re.sub(r" ?\[[^]]*\]", "", row["sentence"]) for row in demo_gold}
     assert len([s for s in sentences if len(s.split()) > 8]) <= 330
 
 
-def test_one_row_repeats_another_word_for_word(log):
+def test_one_row_repeats_another_word_for_word(demo_log):
     """The repeated request_id is on two identical rows."""
-    repeated = [id_ for id_, n in Counter(log["request_id"].to_pylist()).items() if n > 1]
+    repeated = [id_ for id_, n in Counter(demo_log["request_id"].to_pylist()).items() if n > 1]
     assert len(repeated) == 1
-    twin, other = (row for row in log.to_pylist() if row["request_id"] == repeated[0])
+    twin, other = (row for row in demo_log.to_pylist() if row["request_id"] == repeated[0])
     assert twin == other
 
 
-def test_one_row_has_no_id_and_no_gold(log, gold, states):
+def test_one_row_has_no_id_and_no_gold(demo_log, demo_gold, demo_states):
     """The row to be quarantined is in the log alone."""
-    assert log["request_id"].null_count == 1
-    ids = set(log["request_id"].to_pylist())
-    assert {row["request_id"] for row in gold} <= {row["request_id"] for row in states} == ids - {None}
+    assert demo_log["request_id"].null_count == 1
+    ids = set(demo_log["request_id"].to_pylist())
+    assert (
+        {row["request_id"] for row in demo_gold} <= {row["request_id"] for row in demo_states} == ids - {None}
+    )
 
 
-def test_the_second_prompt_version_is_visibly_worse(states):
+def test_the_second_prompt_version_is_visibly_worse(demo_states):
     """p14 hallucinates at least twice as often as p13, in both days' answers together."""
     share = {
         version: [
-            s["hallucinated"] for s in states if s["prompt_version"] == version and s["state"] == "scored"
+            s["hallucinated"]
+            for s in demo_states
+            if s["prompt_version"] == version and s["state"] == "scored"
         ]
         for version in ("p13", "p14")
     }
@@ -148,32 +123,32 @@ def test_every_group_is_in_both_days(demo, column):
     assert len(days[0]) == (6 if column == "topic" else 2)
 
 
-def test_optional_columns_are_filled_on_some_rows(rows):
+def test_optional_columns_are_filled_on_some_rows(demo_rows):
     """Samples, logprobs, labels, statuses, origins and provider citations are there, and not everywhere."""
     filled = {
-        name: sum(row[name] is not None for row in rows.values())
+        name: sum(row[name] is not None for row in demo_rows.values())
         for name in ("samples", "token_logprobs", "human_label", "status", "origin", "citations")
     }
-    assert all(3 <= n < len(rows) for n in filled.values()), filled
-    assert {len(row["samples"]) for row in rows.values() if row["samples"] is not None} == {3}
+    assert all(3 <= n < len(demo_rows) for n in filled.values()), filled
+    assert {len(row["samples"]) for row in demo_rows.values() if row["samples"] is not None} == {3}
 
 
-def test_tokens_join_to_their_answer(rows):
+def test_tokens_join_to_their_answer(demo_rows):
     """The logged tokens are the answer, so that their offsets can be told."""
-    for row in rows.values():
+    for row in demo_rows.values():
         if row["token_logprobs"] is not None:
             assert "".join(t["token"] for t in row["token_logprobs"]) == row["answer"]
 
 
-def test_refusals_are_right_and_wrong(states, rows):
+def test_refusals_are_right_and_wrong(demo_states, demo_rows):
     """There are refusals of both kinds by the exact marker, and unanswerable questions that were answered."""
-    refusals = [s for s in states if s["state"] == "refusal"]
+    refusals = [s for s in demo_states if s["state"] == "refusal"]
     assert sum(s["answerable"] for s in refusals) >= 4
     assert sum(not s["answerable"] for s in refusals) >= 5
-    assert sum(s["state"] == "scored" and not s["answerable"] for s in states) >= 5
+    assert sum(s["state"] == "scored" and not s["answerable"] for s in demo_states) >= 5
     marker = "I don't have enough information to answer that."
-    by_status = [s for s in refusals if rows[s["request_id"]]["answer"] != marker]
-    assert [rows[s["request_id"]]["status"] for s in by_status] == ["insufficient_evidence"]
+    by_status = [s for s in refusals if demo_rows[s["request_id"]]["answer"] != marker]
+    assert [demo_rows[s["request_id"]]["status"] for s in by_status] == ["insufficient_evidence"]
 
 
 def answers_of(cases: dict[str, list[dict]], case: str) -> str:
@@ -211,9 +186,9 @@ def test_special_answers_say_what_they_are_for(cases, case, said):
 
 
 @pytest.mark.parametrize("code", ["de", "es", "fr", "hi", "zh"])
-def test_every_language_is_right_once_and_wrong_once(cases, states, code):
+def test_every_language_is_right_once_and_wrong_once(cases, demo_states, code):
     """A language has a grounded answer and a hallucinated one."""
-    flags = {s["hallucinated"] for s in states if f"language_{code}" in s["cases"]}
+    flags = {s["hallucinated"] for s in demo_states if f"language_{code}" in s["cases"]}
     assert flags == {True, False}
 
 

@@ -17,21 +17,7 @@ JUDGE, spans, pair_up = fixture.JUDGE, fixture.spans, fixture.pair_up
 a_log, some_claims = fixture.a_log, fixture.some_claims
 
 
-WORDS = [
-    "alpha",
-    "bravo",
-    "carol",
-    "delta",
-    "eagle",
-    "fancy",
-    "giant",
-    "hotel",
-    "india",
-    "jolly",
-    "koala",
-    "lemon",
-]
-_windows = st.lists(st.sampled_from(WORDS), min_size=1, max_size=9, unique=True).map(" ".join)
+WORDS, _windows = fixture.WORDS, fixture.windows
 
 
 def test_windows_are_whole_sentences_with_overlap():

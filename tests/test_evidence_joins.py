@@ -41,21 +41,7 @@ def joined_texts(log: pa.Table, claims: pa.Table, lacks: np.ndarray | bool = Fal
     return evidence.premise_texts(joined, log).to_pylist()
 
 
-WORDS = [
-    "alpha",
-    "bravo",
-    "carol",
-    "delta",
-    "eagle",
-    "fancy",
-    "giant",
-    "hotel",
-    "india",
-    "jolly",
-    "koala",
-    "lemon",
-]
-_windows = st.lists(st.sampled_from(WORDS), min_size=1, max_size=9, unique=True).map(" ".join)
+WORDS, _windows = fixture.WORDS, fixture.windows
 
 
 @settings(max_examples=150, deadline=None)

@@ -13,36 +13,16 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from store_fixture import CLAIMS_FILE, DATE, PARTS, SCHEMA, SERIES, VERDICTS_FILE, open_store, rows, write
 
-from claimscore.jobs.config import StoreConfig
 from claimscore.jobs.errors import OutputError
-from claimscore.jobs.layout import TableFile
 from claimscore.jobs.records import CLAIMS, conform
-from claimscore.jobs.store import FINGERPRINT_KEY, Store, fingerprint_of
-
-DATE = "2026-11-28"
-SERIES = "demo-0123abcd"
-CLAIMS_FILE = TableFile("claims", DATE, "00000000000000aa")
-VERDICTS_FILE = TableFile("verdicts", DATE, "00000000000000aa", SERIES)
-SCHEMA = pa.schema([pa.field("request_id", pa.string(), nullable=False), ("p", pa.float32())])
-PARTS = {"claims": "aaaa", "judge weights": "bbbb"}
+from claimscore.jobs.store import FINGERPRINT_KEY, fingerprint_of
 
 
 @pytest.fixture
 def store(tmp_path):
     return open_store(tmp_path / "out")
-
-
-def open_store(path, **config):
-    return Store(str(path), StoreConfig(out=str(path), **config), run_id="run-1")
-
-
-def rows(n=3, prefix="r"):
-    return pa.table({"request_id": [f"{prefix}{i}" for i in range(n)], "p": [i / 7 for i in range(n)]})
-
-
-def write(store, file=VERDICTS_FILE, table=None, parts=PARTS):
-    store.write(file, rows() if table is None else table, SCHEMA, parts=parts, counts={"answers": 2})
 
 
 def test_layout(store, tmp_path):

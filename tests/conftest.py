@@ -1,0 +1,37 @@
+"""The demo log and its gold, made once for all that read them."""
+
+from __future__ import annotations
+
+import make_demo_log
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+
+@pytest.fixture(scope="session")
+def demo(tmp_path_factory):
+    """The folder that holds the log and the gold files."""
+    root = tmp_path_factory.mktemp("demo")
+    make_demo_log.write_demo(root / "log")
+    return root
+
+
+@pytest.fixture(scope="session")
+def demo_log(demo) -> pa.Table:
+    files = sorted((demo / "log").glob("date=*/*.parquet"))
+    return pa.concat_tables([pq.read_table(file, partitioning=None) for file in files])
+
+
+@pytest.fixture(scope="session")
+def demo_rows(demo_log) -> dict[str, dict]:
+    return {row["request_id"]: row for row in demo_log.to_pylist() if row["request_id"]}
+
+
+@pytest.fixture(scope="session")
+def demo_gold(demo) -> list[dict]:
+    return pq.read_table(demo / "gold.parquet").to_pylist()
+
+
+@pytest.fixture(scope="session")
+def demo_states(demo) -> list[dict]:
+    return pq.read_table(demo / "gold_answers.parquet").to_pylist()
