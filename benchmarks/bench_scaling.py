@@ -116,7 +116,12 @@ def main() -> None:
     scales = [row["judges"] for row in rows if row["efficiency"] >= EFFICIENT]
     last = max(scales, default=0)
     print(f"efficiency is at least {EFFICIENT} up to {last} judges on {os.cpu_count()} cores")
+    cores = cores_a_judge(options.pairs_per_s)
+    if cores is not None:
+        fed = (os.cpu_count() or 1) / cores
+        print(f"the job itself takes {cores:.2f} cores a judge: the cores here feed {fed:.1f} judges")
     result = {
+        "cores_a_judge_for_the_job": cores,
         "rows": rows,
         "set_pairs_per_s": options.pairs_per_s,
         "pairs_a_call": PAIRS_A_CALL,

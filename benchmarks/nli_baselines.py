@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import torch
 
-BATCH_SIZES = {"cpu": (2, 4, 8, 16), "cuda": (32, 64, 128, 256)}
+BATCH_SIZES = {"cpu": (2, 4, 8), "cuda": (32, 64, 128, 256)}
 Run = Callable[[], np.ndarray]
 
 

@@ -21,7 +21,7 @@ from torch import Tensor
 GROUP_SCORES = {torch.float32: 1 << 18}
 """Attention scores of one group, at most (heads x L x L x pairs); other dtypes: OTHER_GROUP_SCORES. One Zen 4 core with
 1 MiB of L2: in fp32 2**18 is 5 % faster than 2**20, in bf16 2**17 is twice as slow
-as 2**20, since each product of oneDNN costs some 80 us before it begins."""
+as 2**20, since a call of oneDNN costs some tens of us before it begins."""
 OTHER_GROUP_SCORES = 1 << 20
 BLOCK_ROWS = 32
 """Queries or keys that share one slice of a position table: 24 to 64 are within 5 %."""
@@ -131,7 +131,7 @@ def _scores(qkv_3HBLD: Tensor, tables: _Tables, scale: float) -> Tensor:
 def _by_distance(rows_KHBXD: Tensor, table_YWD: Tensor, first: int, length: int) -> Tensor:
     """Scores (K, H, B, X, L) of X rows of each pair, from `first` on, against its L others: a view of the products.
 
-    One product for both tables: each call of oneDNN costs some 80 us before it begins.
+    One product for both tables: a call of oneDNN costs some tens of us before it begins.
     """
     n_tables, n_heads, n_pairs, n_rows, head_size = rows_KHBXD.shape
     width = length + n_rows - 1

@@ -126,12 +126,15 @@ def speed() -> str:
         of = growth["growth"]
         lines.append(f"Memory grew by {of['growth_mib']:.0f} MiB over {of['over_answers']:,} answers.")
     if scaling:
-        cores = scaling["cores_a_judge_for_the_job"]
         lines.append(
-            f"Stub judges of {scaling['set_pairs_per_s']:,.0f} pairs/s each: Ray carries the pairs of {scaling['scales_to']} "
-            f"of them at 0.95 efficiency on {scaling['cpus']} cores"
-            + (f"; the job takes {cores:.1f} cores to make the pairs of one." if cores else ".")
+            f"Stub judges of {scaling['set_pairs_per_s']:,.0f} pairs/s each: Ray alone carries the pairs of {scaling['scales_to']} of them "
+            f"at an efficiency of 0.95 on {scaling['machine']['cpus']} cores."
         )
+        if job:
+            cpu_s_a_pair = job["cpu_ms_an_answer"]["total"] / 1000 * job["n_rows"] / job["n_pairs"]
+            lines[-1] += (
+                f" To make the pairs of one takes the job {scaling['set_pairs_per_s'] * cpu_s_a_pair:.1f} cores."
+            )
     return "\n".join(lines)
 
 
