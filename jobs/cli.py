@@ -186,6 +186,43 @@ def show(request_id: str, out: str, series: str | None, as_json: bool) -> None:
     _emit(reports.find_answer(out, request_id, series), reports.print_answer, as_json=as_json)
 
 
+@main.command()
+@_out
+@click.option("--date", callback=_day, metavar="DAY", help="The day; the newest finished one if not given.")
+@click.option("--series", default=None, help="Judge series; the one that dashboards read if not given.")
+@click.option(
+    "--compare", default=None, metavar="SERIES", help="Another judge series of that day to set beside it."
+)
+@click.option(
+    "--to",
+    default=None,
+    metavar="FILE",
+    help="File to write, - for stdout; html: claimscore-DAY.html if not given.",
+)
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["html", "md", "json"]),
+    default=None,
+    help="By the ending of FILE if not given, else html.",
+)
+def report(out: str, form: str | None, to: str | None, **options: Any) -> None:
+    """Write the morning report of a day: rates and changes, where it concentrates, the worst answers.
+
+    Html is one file that needs no network; md is for a chat post, json for programs.
+
+    Example: claimscore report --out demo-run/out --to report.html
+    """
+    from claimscore.jobs import report_files  # noqa: PLC0415
+
+    form = report_files.form_of(form, to)
+    document = report_files.make(out, options["date"], options["series"], options["compare"])
+    text = report_files.write(document, form, to)
+    click.echo(
+        text if text is not None else f"wrote {report_files.target(document, form, to)}", nl=text is None
+    )
+
+
 def _with_address(overrides: tuple[str, ...], address: str | None) -> list[str]:
     return [*overrides, *([f"cluster.address={json.dumps(address)}"] if address else [])]
 

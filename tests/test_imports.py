@@ -99,7 +99,17 @@ MAY_IMPORT = {
     "progress": (),
     "reports": ("compare", "metrics", "progress", "store"),
     "operate": ("cluster", "estimate", "nightly", "plan", "progress", "store"),
-    "cli": ("estimate", "operate", "reports"),
+    # The morning report: figures, words, forms, files.
+    "trend": (),
+    "concentration": (),
+    "flagged": (),
+    "report": ("concentration", "flagged", "trend"),
+    "report_words": (),
+    "report_charts": (),
+    "report_html": ("concentration", "report_charts", "report_words"),
+    "report_text": ("report_words",),
+    "report_files": ("metrics", "report", "report_html", "report_text", "reports", "store", "trend"),
+    "cli": ("estimate", "operate", "report_files", "reports"),
 }
 
 # No table may let one of these import another.
@@ -120,6 +130,8 @@ OWNERS = {
     "markdown_it": {"blocks"},
     "sentencex": {"bounds"},
     "icu4py": {"bounds"},
+    "jinja2": {"report_html"},
+    "pygal": {"report_charts"},
     "transformers": set(),  # a second way to run a model, and a minute of imports: tests compare with it, we do not use it
     "triton": set(),  # kernels/ only
 }
