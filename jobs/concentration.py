@@ -2,7 +2,8 @@
 
 Each prompt version, model, topic and chunk source is tested against the rest (Fisher's exact test, one-sided), each
 pair of the first three against the rest of both its parts, so that a pair stands only for what neither part explains.
-Benjamini and Hochberg (1995) keep the share of false findings at 5%. Groups are ranked by excess: hallucinated
+Benjamini and Hochberg (1995) keep the share of false findings at 5% among the first three, and among pairs and sources
+(apart, so that the many of these do not hide a bad prompt). Groups are ranked by excess: hallucinated
 answers above what the rest's rate gives. That a group stands out is not that it is the cause: the module does not know.
 """
 
@@ -21,14 +22,18 @@ from claimscore.jobs.records import HallucinationType, Verdict
 FALSE_SHARE = 0.05
 MIN_GROUP = 5
 """Answers that a group and its rest must have to be tested."""
+MAX_SOURCE = 120
 DIMENSIONS = ("prompt_version", "model", "topic")
 
 _CHUNK_NUMBER = re.compile(r"(?:#|::?|/)(?:chunk|part|p)?[-_]?\d+$")
 
 
 def source_of(chunk_id: str) -> str:
-    """The document of a chunk id: without a number behind `#`, `:`, `::` or `/` (`faq#3` and `faq/chunk-3` are `faq`)."""
-    return _CHUNK_NUMBER.sub("", chunk_id) or chunk_id
+    """The document of a chunk id: without a number behind `#`, `:`, `::` or `/` (`faq#3` and `faq/chunk-3` are `faq`).
+
+    At most MAX_SOURCE code points.
+    """
+    return (_CHUNK_NUMBER.sub("", chunk_id[-MAX_SOURCE:]) or chunk_id)[:MAX_SOURCE]
 
 
 def log_factorials(n: int) -> np.ndarray:
@@ -67,14 +72,14 @@ def concentrate(answers: pl.DataFrame, verdicts: pl.DataFrame) -> dict[str, Any]
     """
     judged = answers.filter(pl.col("hallucinated").is_not_null()).rename({"hallucinated": "bad"})
     logs = log_factorials(max(len(judged), len(verdicts)) + 1)
-    tested = [*_singles(judged, logs), *_pairs(judged, logs), *_sources(judged, verdicts, logs)]
-    found = sorted(_significant(tested), key=lambda group: -group["excess"])
+    coarse, fine = _singles(judged, logs), [*_pairs(judged, logs), *_sources(judged, verdicts, logs)]
+    found = sorted([*_significant(coarse), *_significant(fine)], key=lambda group: -group["excess"])
     for group in found[1:]:
         group["apart"] = _stands_apart(judged, group, found[0], logs)
     return {
         "n_judged": len(judged),
         "n_bad": int(judged["bad"].sum()),
-        "n_tested": len(tested),
+        "n_tested": len(coarse) + len(fine),
         "found": found,
         "types": _types(judged, verdicts, logs),
     }

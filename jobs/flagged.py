@@ -29,11 +29,10 @@ _OF_ANSWER = (
         "n_supported",
         "n_scored",
         "n_flagged",
-        "action",
-        "action_reason",
-        "next_step",
+        "n_fabricated_citations",
+        "failure_mode",
     ),
-    *("failure_mode", "injection_suspected"),
+    *("action", "action_reason", "next_step", "injection_suspected"),
 )
 
 is_flagged = (
@@ -57,14 +56,15 @@ def anchor(request_id: str) -> str:
 
 
 def rank(answers: pl.DataFrame, verdicts: pl.DataFrame) -> pl.DataFrame:
-    """The answers with a flagged claim, worst first, with `n_flagged`.
+    """The answers with a flagged claim or a fabricated citation that stands on no claim, worst first, with `n_flagged`.
 
     Args:
         answers: ANSWERS of a day.
         verdicts: VERDICTS of the same.
     """
     counts = verdicts.group_by("request_id").agg(is_flagged.sum().alias("n_flagged"))
-    flagged = answers.join(counts.filter(pl.col("n_flagged") > 0), on="request_id", how="inner")
+    counted = answers.join(counts, on="request_id", how="left").with_columns(pl.col("n_flagged").fill_null(0))
+    flagged = counted.filter((pl.col("n_flagged") > 0) | (pl.col("n_fabricated_citations") > 0))
     return flagged.sort(
         ["n_flagged", "groundedness", "request_id"],
         descending=[True, False, False],
@@ -79,7 +79,7 @@ def worst(ranked: pl.DataFrame, verdicts: pl.DataFrame) -> list[dict[str, Any]]:
     by_id = claims.sort("claim_index").partition_by("request_id", as_dict=True)
     out = []
     for row in top.to_dicts():
-        mine = by_id[row["request_id"],].to_dicts()
+        mine = by_id[row["request_id"],].to_dicts() if (row["request_id"],) in by_id else []
         out.append(
             {
                 "anchor": anchor(row["request_id"]),

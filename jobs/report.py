@@ -57,7 +57,8 @@ def collect(night: Night, comparison: dict[str, Any] | None = None) -> dict[str,
         night: the day's tables.
         comparison: a document of `reports.compare_series` over that day, the reported series being its first.
     """
-    answers, verdicts, history = (_frame(t) for t in (night.answers, night.verdicts, night.history))
+    answers, history = (_with_short_names(_frame(table)) for table in (night.answers, night.history))
+    verdicts = _frame(night.verdicts)
     ranked = flagged.rank(answers, verdicts)
     volume = _volume(night, answers, verdicts, history)
     deploys = trend.deploys(history)
@@ -85,6 +86,18 @@ def _frame(table: pa.Table) -> pl.DataFrame:
     frame = pl.from_arrow(table)
     assert isinstance(frame, pl.DataFrame)
     return frame
+
+
+def _with_short_names(frame: pl.DataFrame) -> pl.DataFrame:
+    """Names of groups cut to what a page can hold; a log may have anything in them."""
+    limit = flagged.MAX_CHARS["id"]
+    names = [pl.col(name) for name in concentration.DIMENSIONS]
+    cut = [pl.format("{}…", name.str.slice(0, limit)) for name in names]
+    is_long = [name.str.len_chars() > limit for name in names]
+    return frame.with_columns(
+        pl.when(when).then(then).otherwise(name).name.keep()
+        for when, then, name in zip(is_long, cut, names, strict=True)
+    )
 
 
 def _volume(
@@ -124,7 +137,7 @@ def _notices(night: Night, volume: dict[str, Any], deploys: list[dict[str, str]]
     for deploy in deploys:
         if deploy["date"] == night.date:
             kind = deploy["kind"].replace("_", " ")
-            found.append(("note", f"First day of {kind} {flagged.cut(deploy['name'], 'id')}"))
+            found.append(("note", f"First day of {kind} {deploy['name']}"))
     if not volume["n_earlier_days"]:
         found.append(("note", "The output holds no earlier day of this series: no change can be told"))
     if not night.is_current:
@@ -148,7 +161,12 @@ def _trust(night: Night, volume: dict[str, Any]) -> list[tuple[str, str]]:
         reasons = _listed(volume["unscored_reasons"])
         found.append(("warn", f"{n_unscored / n_claims:.0%} of the claims could not be judged ({reasons})"))
     if volume["n_judged"] < FEW_ANSWERS:
-        found.append(("warn", f"Only {volume['n_judged']} answers were judged: look at the intervals first"))
+        found.append(
+            (
+                "warn",
+                f"Only {volume['n_judged']:,} of {n_answers:,} answers could be judged: look at the intervals first",
+            )
+        )
     return found
 
 
@@ -172,7 +190,7 @@ def _unusual(night: Night, volume: dict[str, Any]) -> list[tuple[str, str]]:
         )
     if volume["n_quarantined"] > QUARANTINE_ALARM * (n_answers + volume["n_quarantined"]):
         reasons = _listed(volume["quarantine_reasons"])
-        found.append(("warn", f"{volume['n_quarantined']:,} rows of the log were quarantined ({reasons})"))
+        found.append(("warn", f"Of the log {volume['n_quarantined']:,} rows were quarantined ({reasons})"))
     return found
 
 

@@ -130,7 +130,8 @@ def _clean(chart: pygal.XY, name: str, *, n_lines: int) -> str:
         number = next((int(word[6:]) for word in words if word.startswith("serie-")), None)
         if number is not None:
             role = ("line", "bounds")[number % 2] if number < 2 * n_lines else "upright"
-            element.set("class", f"{element.get('class')} {role} group-{number // 2}")
+            group = f" group-{number // 2}" if role != "upright" else ""
+            element.set("class", f"{element.get('class')} {role}{group}")
         if element.get("id") is not None:
             del element.attrib["id"]
     _spread([e for e in root.iter() if e.get("class") == "label"])

@@ -44,10 +44,12 @@ _ROLES = {
 _WORDS = (
     "apart_words",
     "change_words",
+    "counted",
     "direction",
     "grounds",
     "group_words",
     "interval",
+    "no_group_words",
     "p_words",
     "percent",
 )
@@ -120,7 +122,7 @@ def _charts(document: dict[str, Any]) -> list[dict[str, Any]]:
     dates = [point["date"] for line in document["lines"]["all"] for point in line["points"]]
     if not dates:
         return []
-    days = min(dates), max(dates)
+    days = min(dates), max(*dates, document["date"])  # the day itself even where it has nothing
     out = []
     for grouping, title in _CHARTS:
         lines = document["lines"][grouping]

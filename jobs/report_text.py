@@ -12,9 +12,11 @@ from typing import Any
 from claimscore.jobs.report_words import (
     apart_words,
     change_words,
+    counted,
     grounds,
     group_words,
     interval,
+    no_group_words,
     p_words,
     percent,
     visible,
@@ -66,7 +68,7 @@ def _rates(rates: list[dict[str, Any]]) -> str:
 def _concentration(found: dict[str, Any]) -> str:
     groups = found["found"]
     if not groups:
-        return f"**Where it concentrates:** in none of {found['n_tested']} groups more than chance explains."
+        return f"**Where it concentrates:** {no_group_words(found['n_tested'])}."
     out = ["**Where it concentrates**"]
     for group in groups[:MAX_GROUPS]:
         apart = apart_words(group, groups[0])
@@ -94,14 +96,17 @@ def _worst(document: dict[str, Any]) -> str:
     answers = document["worst"][:MAX_ANSWERS]
     if not answers:
         return "**Read first:** no claim was flagged."
-    out = [
-        f"**Read first** ({document['n_flagged']:,} flagged claims in {document['n_flagged_answers']:,} answers)"
-    ]
+    n_claims = counted(document["n_flagged"], "flagged claim")
+    n_answers = counted(document["n_flagged_answers"], "answer")
+    out = [f"**Read first** ({n_claims} in {n_answers})"]
     for k, answer in enumerate(answers, 1):
         groups = [plain(answer[name], 60) for name in ("topic", "prompt_version", "model") if answer[name]]
-        of = f"{answer['n_flagged']} of {len(answer['claims'])} claims flagged"
+        of = f"{answer['n_flagged']} of {counted(len(answer['claims']), 'claim')} flagged"
         out.append(f"{k}. {plain(answer['request_id'])} ({', '.join([*groups, of])})")
-        first = next(claim for claim in answer["claims"] if claim["flagged"])
+        first = next((claim for claim in answer["claims"] if claim["flagged"]), None)
+        if first is None:
+            out.append(f"   {counted(answer['n_fabricated_citations'], 'fabricated citation')} on no claim")
+            continue
         kind = f", {first['type']}" if first["type"] else ""
         out.append(
             f"   {first['verdict']}{kind}: “{plain(first['claim'])}” ({plain('; '.join(grounds(first)), 200)})"

@@ -6,12 +6,14 @@ the direction of text around are shown by name, never sent on.
 
 from __future__ import annotations
 
-import unicodedata
+import re
 from typing import Any
 
 NO_VALUE = "not known"
-_STEERING = frozenset(
-    "\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\u2028\u2029\ufeff"
+_STEERING = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f"  # controls but tab and line feed
+    "\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff"  # marks of direction, line separators
+    "\ud800-\udfff\ue000-\uf8ff\U000f0000-\U0010ffff]"  # surrogates and private characters
 )
 _NAMES = {"prompt_version": "prompt version", "source": "chunk source"}
 
@@ -21,11 +23,7 @@ def visible(text: str) -> str:
 
     Joiners stay too: Persian, Indic scripts and emoji need them.
     """
-    return "".join(f"⟨U+{ord(c):04X}⟩" if _is_steering(c) else c for c in text)
-
-
-def _is_steering(c: str) -> bool:
-    return c in _STEERING or (unicodedata.category(c) in ("Cc", "Cs", "Co") and c not in "\n\t")
+    return _STEERING.sub(lambda found: f"⟨U+{ord(found[0]):04X}⟩", text)
 
 
 def percent(value: float | None) -> str:
@@ -43,6 +41,18 @@ def interval(low: float | None, high: float | None) -> str:
     return "" if low is None or high is None else f"{100 * low:.1f}% to {100 * high:.1f}%"
 
 
+def counted(n: int, word: str) -> str:
+    """A number with its word: `1 claim`, `2,000 claims`."""
+    return f"{n:,} {word}{'' if n == 1 else 's'}"
+
+
+def no_group_words(n_tested: int) -> str:
+    """That no group stands out, or that none was large enough to tell."""
+    if not n_tested:
+        return "too few answers to tell of any group"
+    return f"none of {counted(n_tested, 'group')} holds more hallucinated answers than chance explains"
+
+
 def direction(rate: dict[str, Any], change: dict[str, Any]) -> str:
     """What a change is: `worse`, `better`, `changed` (neither way is good), or `unclear`."""
     if not change["is_clear"]:
@@ -54,13 +64,12 @@ def direction(rate: dict[str, Any], change: dict[str, Any]) -> str:
 
 def change_words(rate: dict[str, Any], change: dict[str, Any]) -> str:
     """One change in words, its 95% interval behind it."""
-    days = f" ({change['n_days']} held)" if change["n_days"] > 1 else ""
     bounds = f"{points(change['low'])} to {points(change['high'])}"
     way = direction(rate, change)
     if way == "unclear":
-        return f"no clear change against {change['against']}{days} ({bounds} points)"
-    word = "" if way == "changed" else f"{way}: "
-    return f"{word}{points(change['change'])} points against {change['against']}{days} ({bounds})"
+        return f"against {change['against']}: no clear change ({bounds} points)"
+    word = "" if way == "changed" else f"{way}, "
+    return f"against {change['against']}: {word}{points(change['change'])} points ({bounds})"
 
 
 def group_words(where: dict[str, str | None]) -> str:
@@ -104,8 +113,9 @@ def volume_words(volume: dict[str, Any]) -> str:
     """How much was checked, in one line."""
     share = volume["n_unscored"] / volume["n_claims"] if volume["n_claims"] else 0
     text = (
-        f"{volume['n_answers']:,} answers ({volume['n_judged']:,} judged), {volume['n_claims']:,} claims "
-        f"({share:.1%} unscored), {volume['n_quarantined']:,} row{'s' * (volume['n_quarantined'] != 1)} quarantined"
+        f"{counted(volume['n_answers'], 'answer')} ({volume['n_judged']:,} judged), "
+        f"{counted(volume['n_claims'], 'claim')} ({share:.1%} unscored), "
+        f"{counted(volume['n_quarantined'], 'row')} quarantined"
     )
     if volume["usual_answers"] is not None:
         text += f"; usual are {volume['usual_answers']:,.0f} answers"

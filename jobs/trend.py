@@ -118,7 +118,8 @@ def _spans(earlier: list[str], day: str) -> list[tuple[str, set[str]]]:
         first = str(dt.date.fromisoformat(day) - dt.timedelta(days=n_days))
         held = {date for date in earlier if date >= first}
         if len(held) > len(spans[-1][1]):
-            spans.append((f"the {n_days} days before", held))
+            few = f" ({len(held)} held)" if len(held) < n_days else ""
+            spans.append((f"the {n_days} days before{few}", held))
     return spans
 
 

@@ -140,7 +140,11 @@
   }
   unfold();
   addEventListener("hashchange", () => { restore(); unfold(); });
-  addEventListener("beforeprint", () => { for (const d of document.querySelectorAll("article details")) d.open = true; });
+  const unfoldAll = document.getElementById("unfold");
+  if (unfoldAll) {
+    unfoldAll.hidden = false;
+    unfoldAll.addEventListener("click", () => { for (const d of document.querySelectorAll("article details")) d.open = true; });
+  }
   for (const time of document.querySelectorAll("time")) {
     time.title = time.textContent;
     time.textContent = new Date(time.dateTime).toLocaleString(undefined, { dateStyle: "medium", timeStyle: "short" });
