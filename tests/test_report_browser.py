@@ -25,7 +25,9 @@ pytestmark = pytest.mark.skipif(
     reason="no browser: install chromium and chromedriver (Debian: chromium, chromium-driver)",
 )
 webdriver = pytest.importorskip("selenium.webdriver", reason="no selenium: install the dev extra")
+waiting = pytest.importorskip("selenium.webdriver.support.wait")
 
+LOADED = "return location.href !== 'about:blank' && performance.getEntriesByType('navigation')[0].domComplete"
 CONTRAST = """
 const light = ([r, g, b]) => [r, g, b].map(c => c / 255)
   .map(c => c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4)
@@ -87,6 +89,8 @@ def visit(browser, address: str) -> None:
     browser.get("about:blank")
     browser.get_log("browser")
     browser.get(address)
+    wait = waiting.WebDriverWait(browser, 20)  # get may come back before the page is whole
+    wait.until(lambda driver: driver.execute_script(LOADED))
 
 
 def claims(browser) -> list[str]:
@@ -154,7 +158,7 @@ def test_a_link_to_an_answer_opens_it(browser, pages):
 def test_ten_thousand_claims_are_seen_within_two_seconds(browser, pages):
     """From the start of loading to a page with its first claims listed; and a search answers within one."""
     visit(browser, pages["many"])
-    loaded = browser.execute_script("return performance.getEntriesByType('navigation')[0].domComplete")
+    loaded = browser.execute_script(LOADED)
     first = len(claims(browser))
     took = browser.execute_script(
         "const q = document.querySelector('[name=q]'), begin = performance.now(); q.value = 'answer 4999 says';"
@@ -162,7 +166,7 @@ def test_ten_thousand_claims_are_seen_within_two_seconds(browser, pages):
     )
 
     assert (first, len(claims(browser))) == (25, 2)
-    assert loaded < 2_000
+    assert 0 < loaded < 2_000
     assert took < 1_000
 
 
