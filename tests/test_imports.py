@@ -109,7 +109,9 @@ MAY_IMPORT = {
     "report_html": ("concentration", "report_charts", "report_words"),
     "report_text": ("report_words",),
     "report_files": ("metrics", "report", "report_html", "report_text", "reports", "store", "trend"),
-    "cli": ("estimate", "operate", "report_files", "reports"),
+    "gate": ("metrics",),
+    "gate_files": ("gate", "progress", "report_words", "reports", "store"),
+    "cli": ("estimate", "gate", "gate_files", "operate", "report_files", "reports"),
 }
 
 # No table may let one of these import another.
