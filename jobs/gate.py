@@ -90,12 +90,7 @@ def judge(
         InputError: a side has fewer than MIN_ANSWERS answers, or a metric has nothing to count on one: a gate that cannot
             see must not open.
     """
-    sides = [_frame(table) for table in (baseline, candidate)]
-    for name, side in zip(("baseline", "candidate"), sides, strict=True):
-        if len(side) < MIN_ANSWERS:
-            raise InputError(
-                f"gate: the {name} has {len(side)} answers, expected at least {MIN_ANSWERS}; take more days or a larger group"
-            )
+    sides = _sides(baseline, candidate)
     counts = [_per_question(side, metrics) for side in sides]
     paired = _paired(counts, [len(side) for side in sides])
     random = np.random.default_rng(seed)
@@ -112,6 +107,17 @@ def judge(
         "unscored": unscored,
         "failures": _failures(outcomes, unscored, max_drop),
     }
+
+
+def _sides(baseline: pa.Table, candidate: pa.Table) -> list[pl.DataFrame]:
+    """Both as frames, each large enough."""
+    sides = [_frame(table) for table in (baseline, candidate)]
+    for name, side in zip(("baseline", "candidate"), sides, strict=True):
+        if len(side) < MIN_ANSWERS:
+            raise InputError(
+                f"gate: the {name} has {len(side)} answers, expected at least {MIN_ANSWERS}; take more days or a larger group"
+            )
+    return sides
 
 
 def _frame(table: pa.Table) -> pl.DataFrame:

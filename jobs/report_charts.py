@@ -48,7 +48,7 @@ def rate_chart(
             for p in line["points"]
             if p.get(metric, [None])[0] is not None
         ]
-        shift = 0.06 * (k - (len(lines) - 1) / 2) * min(1.0, n_days / 7)  # intervals of one day side by side
+        shift = 0.06 * (k - (len(lines) - 1) / 2) * min(1.0, max(1, n_days) / 7)  # intervals side by side
         dots = _unbroken([{"value": (x + shift, value), "label": ""} for x, value, _, _ in known])
         if dots:
             dots[-1]["label"] = LETTERS[k]
@@ -56,14 +56,20 @@ def rate_chart(
         chart.add(LETTERS[k], dots)
         bars = [(x + shift, y) for x, _, low, high in known for y in (low, high, None)]
         chart.add("", bars, show_dots=False)
-    top = min(1.0, max(0.1, math.ceil(highest * 10 + 0.2) / 10))
+    top = _set_shares(chart, highest)
     for number, deploy in enumerate(deploys, 1):
         x = _at(deploy["date"], first)
         chart.add("", [(x, 0), {"value": (x, top), "label": str(number)}])
-    chart.range = (0, top)
-    step = 2 if top > 0.5 else 1
-    chart.y_labels = [{"value": k / 10, "label": f"{10 * k}%"} for k in range(0, round(10 * top) + 1, step)]
     return _clean(chart, name, n_lines=len(lines))
+
+
+def _set_shares(chart: pygal.XY, highest: float) -> float:
+    """Give the upright axis round shares from 0 to a tenth above the highest value; that tenth is given back."""
+    top = min(1.0, max(0.1, math.ceil(highest * 10 + 0.2) / 10))
+    step = 2 if top > 0.5 else 1
+    chart.range = (0, top)
+    chart.y_labels = [{"value": k / 10, "label": f"{10 * k}%"} for k in range(0, round(10 * top) + 1, step)]
+    return top
 
 
 def volume_chart(volumes: list[dict[str, Any]], *, days: tuple[str, str], name: str) -> str:
