@@ -34,6 +34,7 @@ MIN_PAIRED_SHARE = 0.8
 """Of both sides' answers, the share whose question the other side has too, for a comparison question by question."""
 MAX_UNSCORED_RISE = 0.1
 
+SEED = 20_240_601
 _N_RESAMPLES = 2_000
 _BLOCK = 1_024
 _refused = pl.col("state") == AnswerState.REFUSAL
@@ -66,12 +67,7 @@ class Outcome:
 
 
 def judge(
-    baseline: pa.Table,
-    candidate: pa.Table,
-    metrics: tuple[str, ...],
-    max_drop: float,
-    *,
-    seed: int = 20_240_601,
+    baseline: pa.Table, candidate: pa.Table, metrics: tuple[str, ...], max_drop: float, seed: int = SEED
 ) -> dict[str, Any]:
     """Compare the two sides' answers.
 
