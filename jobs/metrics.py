@@ -229,7 +229,7 @@ def _poisson_table() -> np.ndarray:
     return np.searchsorted(up_to, (np.arange(65_536) + 0.5) / 65_536).astype(np.float64)
 
 
-_POISSON = _poisson_table()
+POISSON = _poisson_table()
 
 
 def _resample(
@@ -242,7 +242,7 @@ def _resample(
         per_answer = block.select(_STATISTICS).to_numpy()
         draws = random.integers(0, 65_536, size=(n_resamples, len(block)), dtype=np.uint16)
         sums[0] += per_answer.sum(axis=0)
-        sums[1:] += _POISSON[draws] @ per_answer
+        sums[1:] += POISSON[draws] @ per_answer
         n_answers += np.count_nonzero(per_answer[:, _N_RATES : 2 * _N_RATES], axis=0)
     return sums, n_answers
 

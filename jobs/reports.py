@@ -122,7 +122,7 @@ def find_answer(out: str, request_id: str, series: str | None) -> dict[str, Any]
         InputError: no such answer in the series, or no series at all.
     """
     store = Store(out, StoreConfig(out=out))
-    series = _series(store, out, series) if series else store.current()
+    series = find_series(store, out, series) if series else store.current()
     if series is None:
         raise InputError(f"{out}: no finished run, expected one; give --out, or run a day first")
     for file in reversed(store.files("answers", series=series)):
@@ -194,7 +194,7 @@ def _print_pairs(console: Console, pairs: list[tuple[str, str | None]]) -> None:
         )
 
 
-def _series(store: Store, out: str, name: str) -> str:
+def find_series(store: Store, out: str, name: str) -> str:
     """The series of that name, or the only one that begins with it: `large` for `large-1a2b3c4d`.
 
     Raises:
@@ -218,7 +218,7 @@ def compare_series(
         InputError: a series is unknown, or its name too short to tell it from others; or they have no day in common.
     """
     store = Store(out, StoreConfig(out=out))
-    series_a, series_b = (_series(store, out, name) for name in (series_a, series_b))
+    series_a, series_b = (find_series(store, out, name) for name in (series_a, series_b))
     days = sorted(_dates(store, series_a, since, until) & _dates(store, series_b, since, until))
     if not days:
         raise InputError(

@@ -100,7 +100,19 @@ MAY_IMPORT = {
     "progress": (),
     "reports": ("compare", "metrics", "progress", "store"),
     "operate": ("cluster", "estimate", "nightly", "plan", "progress", "store"),
-    "cli": ("estimate", "operate", "reports"),
+    # The morning report: figures, words, forms, files.
+    "trend": (),
+    "concentration": (),
+    "flagged": (),
+    "report": ("concentration", "flagged", "trend"),
+    "report_words": (),
+    "report_charts": (),
+    "report_html": ("concentration", "report_charts", "report_words"),
+    "report_text": ("report_words",),
+    "report_files": ("metrics", "report", "report_html", "report_text", "reports", "store", "trend"),
+    "gate": ("metrics",),
+    "gate_files": ("gate", "progress", "report_words", "reports", "store"),
+    "cli": ("estimate", "gate", "gate_files", "operate", "report_files", "reports"),
 }
 
 # No table may let one of these import another.
@@ -121,6 +133,8 @@ OWNERS = {
     "markdown_it": {"blocks"},
     "sentencex": {"bounds"},
     "icu4py": {"bounds"},
+    "jinja2": {"report_html"},
+    "pygal": {"report_charts"},
     "transformers": set(),  # a second way to run a model, and a minute of imports: tests compare with it, we do not use it
     "triton": set(),  # kernels/ only
 }

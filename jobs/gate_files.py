@@ -1,0 +1,181 @@
+"""`claimscore gate`: picks the two sides out of an output root, prints the outcome, writes JUnit XML for CI systems.
+
+The sides are answers of a day, of a prompt version, or of a judge series. It decides nothing: `gate` does.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree as ET
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from rich.console import Console
+
+from claimscore.jobs import gate, reports
+from claimscore.jobs.config import StoreConfig
+from claimscore.jobs.errors import InputError, OutputError
+from claimscore.jobs.progress import printable, table
+from claimscore.jobs.records import ANSWERS
+from claimscore.jobs.report_words import counted, percent, points, visible
+from claimscore.jobs.store import Store
+
+
+def parse_drop(text: str) -> float:
+    """`2pt` as the share 0.02.
+
+    Raises:
+        InputError: another form, or not within 0 and 100 points.
+    """
+    found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*pt", text.strip())
+    if not found or float(found[1]) > 100:
+        raise InputError(
+            f"--max-drop {text!r}: expected points between 0pt and 100pt; give 2pt for two points"
+        )
+    return float(found[1]) / 100
+
+
+def run(
+    out: str,
+    *,
+    candidate: dict[str, str | None],
+    baseline: dict[str, str | None],
+    metrics: tuple[str, ...],
+    max_drop: str,
+) -> dict[str, Any]:
+    """Judge the candidate's answers against the baseline's.
+
+    Args:
+        out: the output root.
+        candidate: date, series, prompt_version; None: the newest day, the series that dashboards read, every version
+            but the baseline's where it names one.
+        baseline: the same; None: as the candidate's.
+        metrics: names of gate.METRICS.
+        max_drop: as `parse_drop` takes it.
+
+    Raises:
+        InputError: a side is unknown, too small, or the same as the other.
+    """
+    allowed = parse_drop(max_drop)
+    store = Store(out, StoreConfig(out=out))
+    sides = _sides(store, out, candidate, baseline)
+    for name, side in zip(("candidate", "baseline"), sides, strict=True):
+        if not store.files("answers", date=side["date"], series=side["series"]):
+            raise InputError(
+                f"{out}: no answers of the {name}'s {side['date']} in series {side['series']}, expected some; run that day first"
+            )
+    if sides[0] == sides[1]:
+        raise InputError(
+            "gate: candidate and baseline are the same answers; give --baseline-date or --baseline-prompt-version"
+        )
+    judged = gate.judge(_answers(store, sides[1]), _answers(store, sides[0]), metrics, allowed)
+    outcomes = [dataclasses.asdict(outcome) for outcome in judged["outcomes"]]
+    return (
+        {"candidate": sides[0], "baseline": sides[1], "max_drop": allowed} | judged | {"outcomes": outcomes}
+    )
+
+
+def _sides(
+    store: Store, out: str, candidate: dict[str, str | None], baseline: dict[str, str | None]
+) -> list[dict[str, str | None]]:
+    """Both sides with day and series filled in; `but` is the prompt version that a side leaves out."""
+    named = [
+        side["series"] and reports.find_series(store, out, side["series"]) for side in (candidate, baseline)
+    ]
+    series = named[0] or store.current()
+    if series is None:
+        raise InputError(f"{out}: no finished run, expected one; give --out, or run a day first")
+    date = candidate["date"] or max((f.date for f in store.files("answers", series=series)), default=None)
+    first = {"date": date, "series": series, "prompt_version": candidate["prompt_version"], "but": None}
+    second = {
+        "date": baseline["date"] or date,
+        "series": named[1] or series,
+        "prompt_version": baseline["prompt_version"] or candidate["prompt_version"],
+        "but": None,
+    }
+    if baseline["prompt_version"] and not candidate["prompt_version"]:
+        first["but"] = baseline["prompt_version"]
+    return [first, second]
+
+
+def _answers(store: Store, side: dict[str, str | None]) -> pa.Table:
+    columns = list(gate.NEEDED_COLUMNS)
+    files = store.files("answers", date=side["date"], series=side["series"])
+    answers = pa.concat_tables(
+        [ANSWERS.empty_table().select(columns), *(store.read(file, columns) for file in files)]
+    )
+    versions = answers.column("prompt_version")
+    if side["prompt_version"]:
+        answers = answers.filter(pc.equal(versions, side["prompt_version"]))
+    elif side["but"]:
+        answers = answers.filter(pc.fill_null(pc.not_equal(versions, side["but"]), fill_value=True))
+    return answers
+
+
+def side_words(side: dict[str, str | None]) -> str:
+    """A side as a person would name it."""
+    version = f", {side['prompt_version']}" if side["prompt_version"] else ""
+    return f"{side['date']}{version}{', without ' + side['but'] if side['but'] else ''} ({side['series']})"
+
+
+def print_gate(document: dict[str, Any]) -> None:
+    """The outcome as a table, and the reason in words."""
+    console = Console()
+    how = f"{counted(document['n_paired'], 'question')} of both" if document["n_paired"] else "two samples"
+    console.print(
+        printable(
+            f"{side_words(document['candidate'])}: {counted(document['n_candidate'], 'answer')}, against "
+            f"{side_words(document['baseline'])}: {counted(document['n_baseline'], 'answer')}; {how}"
+        ),
+        highlight=False,
+        markup=False,
+        soft_wrap=True,
+    )
+    rows = [
+        [
+            o["metric"],
+            percent(o["baseline"]),
+            percent(o["candidate"]),
+            points(-o["drop"] if gate.METRICS[o["metric"]][2] else o["drop"]),
+            f"{100 * o['visible']:.1f}",
+            f"FAILED: at least {100 * o['bound']:.1f} worse" if o["failed"] else "ok",
+        ]
+        for o in document["outcomes"]
+    ]
+    columns = ["metric", "baseline", "candidate", "points", "shows from", "outcome"]
+    table("Gate", columns, rows, console=console)
+    console.print(
+        "shows from: the smallest drop, in points, that so many answers show four times in five",
+        highlight=False,
+        soft_wrap=True,
+    )
+    for line in document["failures"]:
+        console.print(f"failed: {line}", highlight=False, markup=False, soft_wrap=True)
+    if not document["failures"]:
+        console.print("passed")
+
+
+def write_junit(document: dict[str, Any], path: str) -> None:
+    """One test case a metric, and one for what could not be scored, as JUnit XML.
+
+    Raises:
+        OutputError: the file cannot be written.
+    """
+    failed = {outcome["metric"]: outcome["failed"] for outcome in document["outcomes"]}
+    lines = list(document["failures"])
+    suite = ET.Element("testsuite", name=visible(f"claimscore gate {side_words(document['candidate'])}"))
+    for metric, is_failed in (*failed.items(), ("unscored", len(lines) > sum(failed.values()))):
+        case = ET.SubElement(suite, "testcase", classname="claimscore.gate", name=metric)
+        if is_failed:
+            ET.SubElement(case, "failure", message=visible(lines.pop(0)))
+    suite.set("tests", str(len(suite)))
+    suite.set("failures", str(len(document["failures"])))
+    try:
+        Path(path).write_bytes(ET.tostring(suite, encoding="utf-8", xml_declaration=True) + b"\n")
+    except OSError as err:
+        raise OutputError(
+            f"{path}: {err.strerror or err}, expected a file to write; give another --junit"
+        ) from err

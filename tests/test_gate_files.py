@@ -1,0 +1,156 @@
+"""`claimscore gate`: sides, exit codes, JUnit XML, and its failures in one line."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import sys
+from pathlib import Path
+from xml.etree import ElementTree as ET
+
+import pytest
+from click.testing import CliRunner, Result
+
+from claimscore.jobs.cli import main
+from claimscore.jobs.config import StoreConfig
+from claimscore.jobs.errors import InputError
+from claimscore.jobs.gate_files import parse_drop
+from claimscore.jobs.layout import TableFile
+from claimscore.jobs.records import ANSWERS, VERDICTS
+from claimscore.jobs.store import Store
+
+
+def _load(name: str):
+    spec = importlib.util.spec_from_file_location(name, Path(__file__).with_name(f"{name}.py"))
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+fixture = _load("report_fixture")
+SERIES = "stub-12345678"
+
+
+def group(version: str | None, n: int, n_bad: int) -> list[dict]:
+    """`n` answers of a prompt version to questions of its own, `n_bad` of them hallucinated."""
+    fields = [{"prompt_version": version, "question": f"{version} {k}?"} for k in range(n)]
+    return [fixture.answer(f"{version}{k}", bad=k < n_bad, **fields[k]) for k in range(n)]
+
+
+@pytest.fixture
+def out(tmp_path: Path) -> str:
+    """Two days: on the first p1 alone; on the second p1 as good as before, and p2 much worse."""
+    store = Store(str(tmp_path / "out"), StoreConfig(out=str(tmp_path / "out")))
+    days = {"2026-11-27": group("p1", 100, 10), "2026-11-28": group("p1", 100, 11) + group("p2", 100, 50)}
+    for day, rows in days.items():
+        for name, table, schema in (
+            ("answers", fixture.answers(rows), ANSWERS),
+            ("verdicts", fixture.verdicts([]), VERDICTS),
+        ):
+            store.write(TableFile(name, day, "a", SERIES), table, schema, parts={}, counts={})
+    store.set_current(SERIES)
+    return str(tmp_path / "out")
+
+
+def gate(*arguments: str) -> Result:
+    """The command in this process."""
+    return CliRunner().invoke(main, ["gate", *arguments])
+
+
+def test_a_worse_prompt_is_stopped_with_code_3(out: str):
+    """Named with its figures, before it ships."""
+    result = gate("--out", out, "--prompt-version", "p2", "--baseline-prompt-version", "p1")
+
+    assert result.exit_code == 3
+    assert "failed: groundedness is 39.0 points worse (89.0% to 50.0%), 2 are allowed\n" in result.output
+
+
+def test_a_day_of_the_same_quality_passes(out: str):
+    """One prompt on two days: exit code 0 and a word."""
+    result = gate("--out", out, "--prompt-version", "p1", "--baseline-date", "2026-11-27")
+
+    assert (result.exit_code, result.output.splitlines()[-1]) == (0, "passed")
+
+
+def test_the_rest_of_the_day_stands_against_a_version(out: str):
+    """With only the baseline's version named, the candidate is every other answer of the day."""
+    document = json.loads(gate("--out", out, "--baseline-prompt-version", "p1", "--json").stdout)
+
+    assert (document["n_candidate"], document["n_baseline"]) == (100, 100)
+    assert document["outcomes"][0]["candidate"] == 0.5
+
+
+def test_a_ci_system_reads_the_outcome(out: str, tmp_path: Path):
+    """One case a metric and one for the unscored; a failure with its line."""
+    path = tmp_path / "gate.xml"
+    arguments = (
+        "--prompt-version",
+        "p2",
+        "--baseline-prompt-version",
+        "p1",
+        "--metric",
+        "refusal_rate",
+        "--metric",
+        "groundedness",
+    )
+    gate("--out", out, *arguments, "--junit", str(path))
+
+    suite = ET.parse(path).getroot()
+    assert (suite.get("tests"), suite.get("failures")) == ("3", "1")
+    assert {case.get("name"): [f.get("message") for f in case] for case in suite} == {
+        "refusal_rate": [],
+        "groundedness": ["groundedness is 39.0 points worse (89.0% to 50.0%), 2 are allowed"],
+        "unscored": [],
+    }
+
+
+@pytest.mark.parametrize(
+    ("arguments", "line"),
+    [
+        (
+            ("--date", "2026-11-28"),
+            "gate: candidate and baseline are the same answers; give --baseline-date or --baseline-prompt-version",
+        ),
+        (
+            ("--baseline-date", "2026-11-20"),
+            "{out}: no answers of the baseline's 2026-11-20 in series stub-12345678, expected some; run that day first",
+        ),
+        (
+            ("--baseline-prompt-version", "p9"),
+            "gate: the baseline has 0 answers, expected at least 30; take more days or a larger group",
+        ),
+        (
+            ("--baseline-date", "2026-11-27", "--max-drop", "0.02"),
+            "--max-drop '0.02': expected points between 0pt and 100pt; give 2pt for two points",
+        ),
+    ],
+)
+def test_failures_are_one_line_and_code_1(out: str, arguments, line):
+    """A gate that cannot judge ends with a named failure and never with a pass."""
+    result = gate("--out", out, *arguments)
+
+    assert (1, f"Error: {line.format(out=out)}\n") == (result.exit_code, result.stderr)
+
+
+def test_an_unknown_metric_is_a_usage_error(out: str):
+    """The metrics there are, and exit code 2."""
+    result = gate("--out", out, "--baseline-date", "2026-11-27", "--metric", "accuracy")
+
+    assert result.exit_code == 2
+    assert "--metric 'accuracy' is none of groundedness, hallucination_rate" in " ".join(
+        result.stderr.split()
+    )
+
+
+@pytest.mark.parametrize(("text", "share"), [("2pt", 0.02), ("0.5 pt", 0.005), ("0pt", 0.0)])
+def test_points_are_shares(text, share):
+    """Two points are 0.02."""
+    assert parse_drop(text) == pytest.approx(share)
+
+
+@pytest.mark.parametrize("text", ["2", "2%", "-1pt", "101pt", "nanpt", ""])
+def test_other_forms_of_a_drop_are_refused(text):
+    """A bare number may be meant as a share: it is asked for again."""
+    with pytest.raises(InputError):
+        parse_drop(text)
