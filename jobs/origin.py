@@ -27,6 +27,7 @@ from claimscore.jobs.cues import (
     STOP,
     WORDED,
 )
+from claimscore.jobs.hidden import strip_hidden
 
 WORD = re.compile(r"[^\W_]+(?:['’.&-][^\W_]+)*")
 _NUMBER = re.compile(r"(\d+(?:[.,]\d+)*)(?:\s?(%)|[\s-]?([^\W\d_]+))?")
@@ -39,8 +40,8 @@ keep to the first. A reply that was cut off has lost something, so nearly all wo
 
 
 def fold(text: str) -> str:
-    """NFKC, curly quotes straightened, blanks and control characters folded; case stays."""
-    text = unicodedata.normalize("NFKC", text).replace("’", "'").replace("‘", "'")
+    """NFKC, curly quotes straightened, blanks and control characters folded, hidden ones dropped; case stays."""
+    text = unicodedata.normalize("NFKC", strip_hidden(text)).replace("’", "'").replace("‘", "'")
     return " ".join("".join(" " if unicodedata.category(c) == "Cc" else c for c in text).split())
 
 

@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 from claimscore.jobs.arithmetic import Pairs, derivable, pair_up
 from claimscore.jobs.dates import When
+from claimscore.jobs.hidden import strip_hidden
 from claimscore.jobs.quantities import Mention, Number, parse
 from claimscore.jobs.units import BARE
 
@@ -147,6 +148,7 @@ def values_of(text: str) -> Values:
 
 
 def _index(text: str) -> Values:
+    text = strip_hidden(text)
     found = parse(text)
     read = [reading for mention in found for reading in mention.readings]
     stated = dict.fromkeys(r for r in read if isinstance(r, Number))
