@@ -70,8 +70,10 @@ def _segments(language: str, masked: str) -> Iterator[str]:
     """Cut by sentencex in windows: its search for a closing quote is quadratic (20,000 opening quotes: 0.2 s)."""
     at = 0
     while len(masked) - at > _WINDOW_CHARS:
-        pieces = sentencex.segment(language, masked[at : at + _WINDOW_CHARS])
-        whole = pieces[:-1] or pieces  # the last may be cut short: it opens the next window
+        window = masked[at : at + _WINDOW_CHARS]
+        pieces = sentencex.segment(language, window)
+        # The last may be cut short: it opens the next window. One alone is longer than any sentence.
+        whole = pieces[:-1] or [window[: window.rfind("][") + 1 or None]]
         yield from whole
         at += sum(map(len, whole))
     yield from sentencex.segment(language, masked[at:])
