@@ -44,7 +44,7 @@ _SAYS = re.compile(
     r"\s*(?:says?|states?|notes?|reports?|shows?|indicates?|mentions?|explains?|confirms?|describes?)(?: that)?\s+"
 )
 _ONLY_SOURCES = re.compile(r"\W*(?:sources?|references?|citations?|refs?|see|quellen?)?\W*", re.IGNORECASE)
-_BETWEEN = re.compile(r"\s*(?:,|;|and|&|-|–)?\s*")
+_BETWEEN = re.compile(r"\s*+(?:,|;|and|&|-|–)?\s*+")
 _CUT_OFF = re.compile(rf"(?<!\s)\s*+[{_OPEN}]\s?\^?\d{{0,4}}\Z")  # an answer that ends within a mark
 _WRAPS = ("()", "（）", "[]", "［］", "【】")
 _BRACKETS = re.compile(rf"[{_OPEN}]")

@@ -1,6 +1,7 @@
 """One deployment as typed, frozen sections, read from one TOML file that never inherits from another.
 
-Precedence: default < file < `--set section.key=value`; no environment variable changes a result. Paths are
+Precedence: default < file < `--set section.key=value`; no environment variable changes a result. No key is a secret:
+credentials of a storage come from the environment or its own files, and a URI that carries them is refused. Paths are
 relative to the file that names them. Presets and judge cards are read here too, so that their content, not
 their path, is what the fingerprint of a section covers. The module knows no stage. It is over 300 lines
 because the docstring under each field is the reference that users read.
@@ -14,15 +15,24 @@ import hashlib
 import json
 import math
 import os
+import re
 import tomllib
 import types
 import typing
+import urllib.parse
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar
 
 from claimscore.jobs.errors import ConfigError
+
+_USER_AND_PASSWORD = re.compile(
+    r"://[^/?#\s@:]*+:(?!\d{1,5}(?:[/?#]|$))[^?#\s@]*+@"
+)  # a key may hold a slash, a port may not
+_SECRET_IN_QUERY = re.compile(
+    r"[?&][\w.-]*(?:secret|password|passwd|token|signature|key|sig)[\w.-]*=", re.IGNORECASE
+)
 
 DEMO_SYSTEM_PROMPT = (
     "You split a sentence into atomic claims. Each claim states one fact and stands alone. Reply in JSON."
@@ -49,6 +59,7 @@ class ReadConfig:
     """A row whose texts are longer is quarantined (`row_too_large`)."""
 
     def __post_init__(self) -> None:
+        _no_secret("read", "logs", self.logs)
         _at_least("read", self, shard_rows=1, max_row_bytes=1)
 
 
@@ -412,6 +423,7 @@ class StoreConfig:
     """A run with a larger share of unscored claims ends with exit code 3."""
 
     def __post_init__(self) -> None:
+        _no_secret("store", "out", self.out)
         _fraction("store", self, "max_unscored_fraction")
         _at_least("store", self, row_group_mib=1)
 
@@ -675,6 +687,16 @@ def _relative(base: Path, value: str, *, must_exist: bool = False) -> str:
 def _nearest(name: str, known: Iterable[str]) -> str:
     close = difflib.get_close_matches(name, list(known), n=1)
     return f"; did you mean {close[0]!r}?" if close else f"; known: {', '.join(sorted(known))}"
+
+
+def _no_secret(section: str, name: str, uri: str) -> None:
+    """Refuse a URI that carries a key or a password: it would stand in run.json, logs and errors. Never shows it."""
+    decoded = urllib.parse.unquote(uri)
+    if _USER_AND_PASSWORD.search(decoded) or _SECRET_IN_QUERY.search(decoded):
+        raise ConfigError(
+            f"[{section}] {name}: a URI with credentials in it, expected one without: keys come from the environment "
+            "(AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_PROFILE) or from the storage's own credential files"
+        )
 
 
 def _fraction(section: str, config: Any, *names: str) -> None:

@@ -32,7 +32,7 @@ class Used:
 def patterns() -> dict[str, Used]:
     """`module.NAME` -> pattern, tables of patterns included (`bounds._SCRIPTS[3]`)."""
     found: dict[str, Used] = {}
-    by_name: dict[str, list[Used]] = {}
+    owned: dict[tuple[str, str], list[Used]] = {}
     for file in sorted(JOBS.glob("*.py")):
         if file.stem in _HEAVY:
             continue
@@ -41,10 +41,10 @@ def patterns() -> dict[str, Used]:
             for place, pattern in _inside(value):
                 used = next((u for u in found.values() if u.pattern is pattern), None) or Used(pattern)
                 found.setdefault(f"{file.stem}.{name}{place}", used)
-                by_name.setdefault(name, []).append(used)
+                owned.setdefault((file.stem, name), []).append(used)
     for file in sorted(JOBS.glob("*.py")):
         for name, method in _calls(file):
-            for used in by_name.get(name, ()):
+            for used in owned.get((file.stem, name), ()):
                 used.methods.add(method)
     # One that is only handed on (`pattern.finditer(text)`) is searched for.
     return {name: Used(u.pattern, u.methods or {"finditer"}) for name, u in _firsts(found).items()}
