@@ -70,13 +70,13 @@ _LEADING = re.compile(
     re.IGNORECASE,
 )
 _CONDITION = re.compile(
-    r"\W*(?:if|when|whenever|once|unless|whether|where|to|for|depending|in case|before|after)\b[^,]*+,",
+    r"(?<!\W)\W*+(?:if|when|whenever|once|unless|whether|where|to|for|depending|in case|before|after)\b[^,]*+,",
     re.IGNORECASE,
 )
 _SAID_BEFORE = re.compile(
     r"\b(?:is|are|was|were|isn't|aren't|has|have|had|costs?|includes?|offers?|provides?|can|cannot|can't|may|must|will"
     r"|gets?|requires?|needs?|allows?|contains?|covers?|starts?|ends?|applies|closes?|opens?|charges?|pays?)"
-    r"\b[^,;–—.]*?(?:[,;–—.]|\b(?:and|but|while|because|so)\b)",
+    r"\b[^,;–—.]{0,120}?(?:[,;–—.]|\b(?:and|but|while|because|so)\b)",
     re.IGNORECASE,
 )
 _LONG_LEAD_IN_WORDS, _LONG_LEAD_IN_CHARS, _LONG_LEAD_IN_WIDE = (
