@@ -429,6 +429,19 @@ class StoreConfig:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class PrivacyConfig:
+    """`[privacy]`: what of the log's texts is kept in the output."""
+
+    store_text: bool = True
+    """False: questions, answers, claims, quotes, values and details are kept as hashes (a short text can be guessed from its
+    hash), samples not at all. Ids, offsets, `origin` and the labels (topic, model, prompt version, `human_label`) stay: they
+    must not be texts. Then `show` has no words to show, drawn samples are drawn again, and whatever is stale, a judge's
+    scores or a threshold's verdicts, is made again from the log, the claims first: that takes the LLM, `backfill` refuses,
+    and a log that is gone cannot be judged again. What was written before, other series and samples among it, stays until
+    it is made again or deleted."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class ClusterConfig:
     """`[cluster]`: Ray. Nothing here changes a result."""
 
@@ -473,6 +486,7 @@ class Config:
     policy: PolicyConfig
     metrics: MetricsConfig
     store: StoreConfig
+    privacy: PrivacyConfig
     cluster: ClusterConfig
 
     @property
