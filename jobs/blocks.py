@@ -22,7 +22,7 @@ _BLOCK_MARKUP = re.compile(r"(?m)^[ \t]*(?:[-*+>#|]|\d{1,9}[.)]|```|~~~)|^.*\|.*
 _LINE_ENDS = str.maketrans(dict.fromkeys("\r\x0b\x0c\x85\u2028\u2029", "\n"))
 _ODD_LINE_END = re.compile("[\r\x0b\x0c\x85\u2028\u2029]")
 _RULE_LINE = re.compile(r"\s*+(?:[-*_=]\s*+){3,}+|[|:\-\s]++")
-_LONG_NUMBER = re.compile(r"\d{3,}[.)][ \t]*$")
+_LONG_NUMBER = re.compile(r"(?<!\d)\d{3,}+[.)][ \t]*+$")
 _PIPE_ROW = re.compile(r"\|.+\|")
 
 

@@ -15,6 +15,7 @@ import sentencex
 from icu4py.breakers import LineBreaker
 
 _WINDOW_CHARS = 4_000
+_MARK_CHARS = 100  # a longer bracket is no mark that has to stay whole
 _UNSPACED_CHARS = 160  # Thai, Lao, Khmer, Burmese: about a sentence; a blank there parts clauses as often
 # Possessive throughout: a failed mark is given up at once, so a megabyte of one character stays linear.
 _ITEM = r"\^?(?=[^\d\s\[\]［］,;]*+\d)[\w.:#/\-]++"
@@ -69,8 +70,10 @@ def _segments(language: str, masked: str) -> Iterator[str]:
     """Cut by sentencex in windows: its search for a closing quote is quadratic (20,000 opening quotes: 0.2 s)."""
     at = 0
     while len(masked) - at > _WINDOW_CHARS:
-        pieces = sentencex.segment(language, masked[at : at + _WINDOW_CHARS])
-        whole = pieces[:-1] or pieces  # the last may be cut short: it opens the next window
+        window = masked[at : at + _WINDOW_CHARS]
+        pieces = sentencex.segment(language, window)
+        # The last may be cut short: it opens the next window. One alone is longer than any sentence.
+        whole = pieces[:-1] or [window[: window.rfind("][") + 1 or None]]
         yield from whole
         at += sum(map(len, whole))
     yield from sentencex.segment(language, masked[at:])
@@ -147,19 +150,27 @@ def _line_break(text: str) -> int:
 
 
 def _capped(plain: str, start: int, end: int, cap: int) -> Iterator[tuple[int, int]]:
-    """The span without outer blanks, cut at the last blank before every `cap` characters."""
+    """The span without outer blanks, cut at the last blank before every `cap` characters, and not within a mark."""
     while True:
         piece = plain[start:end] if end - start <= 2 * cap else plain[start : start + 2 * cap]
         start += len(piece) - len(piece.lstrip())
         if end - start <= cap:
             break
-        cut = max(plain.rfind(" ", start + 1, start + cap + 1), start)
-        cut = cut if cut > start else start + cap
+        blank, mark = (plain.rfind(between, start + 1, start + cap + 1) for between in (" ", "]["))
+        cut = max(blank, mark + 1, start)
+        cut = _before_mark(plain, start, cut if cut > start else start + cap)
         yield start, start + len(plain[start:cut].rstrip())
         start = cut
     stop = start + len(plain[start:end].rstrip())
     if stop > start:
         yield start, stop
+
+
+def _before_mark(plain: str, start: int, cut: int) -> int:
+    """`cut`, or the bracket before it that a short mark opens there: half a mark would pass for words."""
+    opened = max(plain.rfind(sign, max(start + 1, cut - _MARK_CHARS), cut) for sign in "[［【")
+    is_open = opened > start and not any(sign in plain[opened:cut] for sign in "]］】")
+    return opened if is_open and any(sign in plain[cut : opened + _MARK_CHARS] for sign in "]］】") else cut
 
 
 def has_word(text: str) -> bool:

@@ -44,8 +44,9 @@ _SAYS = re.compile(
     r"\s*(?:says?|states?|notes?|reports?|shows?|indicates?|mentions?|explains?|confirms?|describes?)(?: that)?\s+"
 )
 _ONLY_SOURCES = re.compile(r"\W*(?:sources?|references?|citations?|refs?|see|quellen?)?\W*", re.IGNORECASE)
-_BETWEEN = re.compile(r"\s*(?:,|;|and|&|-|–)?\s*")
+_BETWEEN = re.compile(r"\s*+(?:,|;|and|&|-|–)?\s*+")
 _CUT_OFF = re.compile(rf"(?<!\s)\s*+[{_OPEN}]\s?\^?\d{{0,4}}\Z")  # an answer that ends within a mark
+_WRAPS = ("()", "（）", "[]", "［］", "【】")
 _BRACKETS = re.compile(rf"[{_OPEN}]")
 
 
@@ -226,7 +227,7 @@ def _without(text: str, spans: Sequence[tuple[int, int]]) -> str:
         before, end = text[at:start], stop
         spoken = _SPOKEN.search(before[-40:]) or (None if parts else _SPOKEN_FIRST.fullmatch(before[-40:]))
         before = before[: len(before) - len(spoken[0])] if spoken else before
-        if before.rstrip()[-1:] in ("(", "（") and text[end : end + 1] in (")", "）"):
+        if (before.rstrip()[-1:] + text[end : end + 1]) in _WRAPS:  # ([1]) and [[1]]
             before, end = before.rstrip()[:-1], end + 1
         after = text[end : end + 1]
         opens = not before.strip() and not parts

@@ -16,7 +16,7 @@ from typing import Any
 import click
 
 from claimscore.jobs.config import Config, load_config
-from claimscore.jobs.errors import EXIT_UNFINISHED, ClaimscoreError
+from claimscore.jobs.errors import EXIT_UNFINISHED, ClaimscoreError, one_line
 
 EXIT_INTERRUPTED = 130
 MAX_DAYS = 3_660
@@ -28,16 +28,12 @@ class _Group(click.Group):
         try:
             return super().invoke(ctx)
         except ClaimscoreError as err:
-            raise click.ClickException(_one_line(str(err))) from err
+            raise click.ClickException(one_line(str(err))) from err
         except KeyboardInterrupt:
             click.echo(
                 "interrupted; what is finished is kept, and the same command goes on from there", err=True
             )
             raise SystemExit(EXIT_INTERRUPTED) from None
-
-
-def _one_line(text: str) -> str:
-    return "".join(c if c.isprintable() else " " for c in text)
 
 
 def _day(_ctx: click.Context, _parameter: click.Parameter, value: str | None) -> str | None:
@@ -315,7 +311,7 @@ def _finish(reports_of_days: Iterator[dict[str, Any]], options: dict[str, Any], 
     for report in reports_of_days:
         done.append(report)
         for line in (*report["warnings"], *report["failures"]):
-            click.echo(_one_line(line), err=True)
+            click.echo(one_line(line), err=True)
         if not (options["as_json"] or options["quiet"]):
             reports.print_run(report)
     if options["as_json"]:

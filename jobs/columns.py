@@ -222,6 +222,8 @@ def _fit_scalar(array: pa.Array, target: pa.DataType) -> pa.Array:
         fine = pa.types.is_timestamp(kind) and kind.unit == "ns"
         return array.cast(pa.timestamp("us", tz=zone), safe=not fine).cast(target)
     if pa.types.is_string(target) and (is_number or pa.types.is_boolean(kind)):
+        if pa.types.is_floating(kind):  # NaN is how pandas writes null
+            array = pc.if_else(pc.is_nan(array), None, array)
         return array.cast(target)
     if pa.types.is_boolean(target) and pa.types.is_boolean(kind):
         return array

@@ -1,6 +1,7 @@
 """One deployment as typed, frozen sections, read from one TOML file that never inherits from another.
 
-Precedence: default < file < `--set section.key=value`; no environment variable changes a result. Paths are
+Precedence: default < file < `--set section.key=value`; no environment variable changes a result. No key is a secret:
+credentials of a storage come from the environment or its own files, and a URI that carries them is refused. Paths are
 relative to the file that names them. Presets and judge cards are read here too, so that their content, not
 their path, is what the fingerprint of a section covers. The module knows no stage. It is over 300 lines
 because the docstring under each field is the reference that users read.
@@ -14,9 +15,11 @@ import hashlib
 import json
 import math
 import os
+import re
 import tomllib
 import types
 import typing
+import urllib.parse
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -24,6 +27,13 @@ from typing import Any, ClassVar
 
 from claimscore.jobs.errors import ConfigError
 from claimscore.jobs.uri import shown
+
+_USER_AND_PASSWORD = re.compile(
+    r"://[^/?#\s@:]*+:(?!\d{1,5}(?:[/?#]|$))[^?#\s@]*+@"
+)  # a key may hold a slash, a port may not
+_SECRET_IN_QUERY = re.compile(
+    r"[?&][\w.-]*(?:secret|password|passwd|token|signature|key|sig)[\w.-]*=", re.IGNORECASE
+)
 
 DEMO_SYSTEM_PROMPT = (
     "You split a sentence into atomic claims. Each claim states one fact and stands alone. Reply in JSON."
@@ -50,6 +60,7 @@ class ReadConfig:
     """A row whose texts are longer is quarantined (`row_too_large`)."""
 
     def __post_init__(self) -> None:
+        _no_secret("read", "logs", self.logs)
         _at_least("read", self, shard_rows=1, max_row_bytes=1)
 
 
@@ -420,8 +431,22 @@ class StoreConfig:
     def __post_init__(self) -> None:
         if not self.out.strip():
             raise ConfigError("[store] out is empty, expected a folder or s3://bucket/prefix")
+        _no_secret("store", "out", self.out)
         _fraction("store", self, "max_unscored_fraction")
         _at_least("store", self, row_group_mib=1)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class PrivacyConfig:
+    """`[privacy]`: what of the log's texts is kept in the output."""
+
+    store_text: bool = True
+    """False: questions, answers, claims, quotes, values and details are kept as hashes (a short text can be guessed from its
+    hash), samples not at all. Ids, offsets, `origin` and the labels (topic, model, prompt version, `human_label`) stay: they
+    must not be texts. Then `show` has no words to show, drawn samples are drawn again, and whatever is stale, a judge's
+    scores or a threshold's verdicts, is made again from the log, the claims first: that takes the LLM, `backfill` refuses,
+    and a log that is gone cannot be judged again. What was written before, other series and samples among it, stays until
+    it is made again or deleted."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -469,6 +494,7 @@ class Config:
     policy: PolicyConfig
     metrics: MetricsConfig
     store: StoreConfig
+    privacy: PrivacyConfig
     cluster: ClusterConfig
 
     @property
@@ -702,6 +728,16 @@ def _relative(base: Path, value: str, *, must_exist: bool = False) -> str:
 def _nearest(name: str, known: Iterable[str]) -> str:
     close = difflib.get_close_matches(name, list(known), n=1)
     return f"; did you mean {close[0]!r}?" if close else f"; known: {', '.join(sorted(known))}"
+
+
+def _no_secret(section: str, name: str, uri: str) -> None:
+    """Refuse a URI that carries a key or a password: it would stand in run.json, logs and errors. Never shows it."""
+    decoded = urllib.parse.unquote(uri)
+    if _USER_AND_PASSWORD.search(decoded) or _SECRET_IN_QUERY.search(decoded):
+        raise ConfigError(
+            f"[{section}] {name}: a URI with credentials in it, expected one without: keys come from the environment "
+            "(AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_PROFILE) or from the storage's own credential files"
+        )
 
 
 def _fraction(section: str, config: Any, *names: str) -> None:

@@ -2,15 +2,23 @@
 
 A message has one form: `where: what was found, what was expected; what to do`. Values are quoted with
 `!r`, alternatives are listed, and there is no full stop at the end. Programming mistakes are not here:
-they stay ordinary exceptions with a traceback.
+they stay ordinary exceptions with a traceback. A message may quote a log or a library: it is always one printable line.
 """
 
 EXIT_UNFINISHED = 3
 """Exit code of a run that finished although something of it failed, or of a gate that tripped."""
 
 
+def one_line(text: str) -> str:
+    """`text` without line breaks, control characters and terminal escapes: a blank stands for each run of them."""
+    return " ".join("".join(c if c.isprintable() else " " for c in text).split())
+
+
 class ClaimscoreError(Exception):
     """Something a user can mend; the message says where, what was found, what was expected, what to do."""
+
+    def __init__(self, message: str = "") -> None:
+        super().__init__(one_line(message))
 
 
 class ConfigError(ClaimscoreError):

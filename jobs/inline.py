@@ -32,8 +32,8 @@ _SYMBOLS = {
 }  # fmt: skip
 _IS_MATH = re.compile(r".*[\\^{].*|[\d.,\s+\-*/=%()<>]+|[A-Za-z]{1,2}")
 _MARK_LABEL = re.compile(
-    r"\[?\s*\^?(?:(?:source|doc|document|ref|chunk|citation)\s*:?\s*)?"
-    r"(?:\d{1,3}(?:\s*[,\-–]\s*\d{1,3})*|[\w.:#/]*[A-Za-z][\w.:#/]*[_\-:#]\d[\w\-]*)\s*\]?",
+    r"\[?\s*\^?(?:(?:source|doc|document|ref|chunk|citation)\s*+:?\s*+)?"
+    r"(?:\d{1,3}(?:\s*[,\-–]\s*\d{1,3})*+|[\w.:#/]{0,60}[A-Za-z][\w.:#/]{0,60}[_\-:#]\d[\w\-]{0,60})\s*\]?",
     re.IGNORECASE,
 )
 

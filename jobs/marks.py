@@ -18,7 +18,7 @@ _PREFIX = re.compile(
     r"|quellen?|来源|文献|出典|資料)(?![^\W\d])\s*[.:#]*\s*(?=\S)",
     re.IGNORECASE,
 )
-_SEPARATOR = re.compile(r"\s*(?:[,;、，；]|\band\b|&)\s*")
+_SEPARATOR = re.compile(r"[,;、，；]|\band\b|&")
 _NUMBER = re.compile(r"[\^#]?(\d{1,9})")
 _RANGE = re.compile(r"\^?(\d{1,9})\s*(?:[-‐‑–—~〜]|\bto\b)\s*\^?(\d{1,9})")
 _OPENAI = re.compile(r"\d+:(\d{1,4})")
@@ -91,7 +91,7 @@ def read_mark(body: str, mark: str, chunks: ChunkIds) -> tuple[list[str], list[s
     if raw in chunks.known:
         return [raw], []
     head, dagger, _ = unicodedata.normalize("NFKC", raw).partition("†")
-    items = [item for item in _SEPARATOR.split(head.strip()) if item]
+    items = [item for part in _SEPARATOR.split(head) if (item := part.strip())]
     prefixed = bool(dagger)
     ids: list[str] = []
     made_up: list[str] = []

@@ -114,7 +114,7 @@ def _check_claims_are_fresh(plan: DayPlan) -> None:
             if table in why:
                 raise InputError(
                     f"{plan.date}: shard {shard_id}: {table} are not fresh ({why[table]}), expected them as they are: "
-                    "a backfill loads no LLM; run that day first"
+                    "a backfill loads no LLM; run that day first (with that judge, where [privacy] keeps no texts)"
                 )
 
 

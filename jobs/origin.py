@@ -27,6 +27,7 @@ from claimscore.jobs.cues import (
     STOP,
     WORDED,
 )
+from claimscore.jobs.hidden import strip_hidden
 
 WORD = re.compile(r"[^\W_]+(?:['’.&-][^\W_]+)*")
 _NUMBER = re.compile(r"(\d+(?:[.,]\d+)*)(?:\s?(%)|[\s-]?([^\W\d_]+))?")
@@ -40,10 +41,10 @@ _CONTROLS = dict.fromkeys([*range(32), 127], " ")
 
 
 def fold(text: str) -> str:
-    """NFKC, curly quotes straightened, blanks and control characters folded; case stays."""
-    if text.isascii():  # nothing to normalise, and the control characters are known
+    """NFKC, curly quotes straightened, blanks and control characters folded, hidden ones dropped; case stays."""
+    if text.isascii():  # nothing to normalise or hidden, and the control characters are known
         return " ".join(text.translate(_CONTROLS).split())
-    text = unicodedata.normalize("NFKC", text).replace("’", "'").replace("‘", "'")
+    text = unicodedata.normalize("NFKC", strip_hidden(text)).replace("’", "'").replace("‘", "'")
     return " ".join("".join(" " if unicodedata.category(c) == "Cc" else c for c in text).split())
 
 

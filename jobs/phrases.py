@@ -40,7 +40,7 @@ _UNIT = (
 )
 _SMALL = r"\d{1,2}(?:\.\d{1,2})*+"
 _NUMBERED = re.compile(  # "2. Fees", "(2) Fees", "2.1 Fees", "Step 2 of 5: Pay", "Q1: Who pays"
-    rf"\W*(?:\(?{_SMALL}(?:[.):]|\.\))\s+|\d{{1,2}}(?:\.\d{{1,2}})++\s+(?!{_UNIT})(?=[^\W\d])"
+    rf"\W{{0,40}}(?:\(?{_SMALL}(?:[.):]|\.\))\s+|\d{{1,2}}(?:\.\d{{1,2}})++\s+(?!{_UNIT})(?=[^\W\d])"
     r"|(?:step|part|chapter|section|phase|option|stage|day|week|question|q|example|figure|table|appendix|article"
     rf"|point|item|level|lesson|module|note|tip|method|rule|reason|scenario|case|version|number|no\.|(?=#))[ #]*+{_SMALL}"
     rf"(?: ?(?:of|/|and|to|-|–) ?\d{{1,2}})?(?:\W*$|\s*[:.)–—-]\s| (?!{_UNIT})(?-i:(?=[A-Z]))))",
@@ -62,7 +62,7 @@ _CODE_NAME = re.compile(  # COVID-19, W-2, but not EUR900 and not May-5
 _SPELLED = re.compile(
     r"\b(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|[a-z]{3,5}teen"
     r"|(?:twen|thir|for|fif|six|seven|eigh|nine)ty(?:-[a-z]+)?|hundred|thousand|million|billion)"
-    rf"(?: (?:hundred|thousand|million|billion))* {_UNIT}",
+    rf"(?: (?:hundred|thousand|million|billion)){{0,6}} {_UNIT}",
     re.IGNORECASE,
 )
 _LEADING = re.compile(
@@ -70,13 +70,13 @@ _LEADING = re.compile(
     re.IGNORECASE,
 )
 _CONDITION = re.compile(
-    r"\W*(?:if|when|whenever|once|unless|whether|where|to|for|depending|in case|before|after)\b[^,]*+,",
+    r"(?<!\W)\W*+(?:if|when|whenever|once|unless|whether|where|to|for|depending|in case|before|after)\b[^,]*+,",
     re.IGNORECASE,
 )
 _SAID_BEFORE = re.compile(
     r"\b(?:is|are|was|were|isn't|aren't|has|have|had|costs?|includes?|offers?|provides?|can|cannot|can't|may|must|will"
     r"|gets?|requires?|needs?|allows?|contains?|covers?|starts?|ends?|applies|closes?|opens?|charges?|pays?)"
-    r"\b[^,;–—.]*?(?:[,;–—.]|\b(?:and|but|while|because|so)\b)",
+    r"\b[^,;–—.]{0,120}?(?:[,;–—.]|\b(?:and|but|while|because|so)\b)",
     re.IGNORECASE,
 )
 _LONG_LEAD_IN_WORDS, _LONG_LEAD_IN_CHARS, _LONG_LEAD_IN_WIDE = (

@@ -19,7 +19,7 @@ from claimscore.jobs.store import Store, fingerprint_of
 # Raised by hand when the code of a stage changes what it gives; the number is a part of the fingerprint.
 STAGE_VERSIONS = {
     "quarantine": "1",
-    "claims": "1",
+    "claims": "2",
     "scores": "2",
     "sample_scores": "1",
     "verdicts": "2",
@@ -73,6 +73,8 @@ class ShardTask:
     series: str
     generator: str
     parts: Mapping[str, Mapping[str, str]]
+    stores_text: bool = True
+    """False: tables hold no texts, so that none can be made from one that was read back."""
 
     def file(self, table: str) -> TableFile:
         """Where a table of this shard lies; the sample scores are the second file of `scores`."""
@@ -99,6 +101,8 @@ class ShardTask:
                 reasons[table] = why
                 remade = remade or ("" if table == "quarantine" else table)
             contents[table] = store.content(self.file(table))
+        if not self.stores_text and reasons:
+            reasons = {table: reasons.get(table, "its texts are not stored") for table in TABLES}
         return reasons
 
 
@@ -111,7 +115,7 @@ def shard_tasks(
     for shard in shards:
         condemned = repeats.get(shard.shard_id, {})
         parts = table_parts(config, weights, shard.shard_id, condemned, generator)
-        yield ShardTask(date, shard, condemned, series, generator, parts)
+        yield ShardTask(date, shard, condemned, series, generator, parts, config.privacy.store_text)
 
 
 def series_of(config: Config, weights: Weights) -> str:
@@ -139,6 +143,10 @@ def table_parts(
         "repeated rows": repeated,
         "[read]": fingerprint(config.read),
     }
+    if (
+        not config.privacy.store_text
+    ):  # no part at all otherwise: what was made before there was a choice stays fresh
+        parts["quarantine"]["[privacy]"] = fingerprint(config.privacy)
     parts["claims"] = {
         "log": fingerprint_of(parts["quarantine"]),
         "[segment]": fingerprint(config.segment),

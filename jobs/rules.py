@@ -15,6 +15,7 @@ from typing import Final
 
 import pyarrow as pa
 
+from claimscore.jobs.hidden import strip_hidden
 from claimscore.jobs.names import first_word, has_name, is_name_in, missing_from, names_of
 from claimscore.jobs.quantities import Mention
 from claimscore.jobs.values import Values, held, mentions, values_of
@@ -43,7 +44,6 @@ _INJECTION = re.compile(
     re.IGNORECASE | re.MULTILINE,
 )
 _TAG_CHARS = re.compile("[\U000e0020-\U000e007e]{4}")  # ASCII in invisible tag characters: nobody types that
-_INVISIBLE: Final = dict.fromkeys([0xAD, 0x200B, 0x200C, 0x200D, 0x2060, 0xFEFF])
 
 
 def missing_values(claims: pa.Array, premises: pa.Array, questions: pa.Array) -> pa.Array:
@@ -157,7 +157,7 @@ def _count_hedges(answer: str, pattern: re.Pattern[str]) -> int:
 def _is_injection(text: str) -> bool:
     if _TAG_CHARS.search(text):
         return True
-    return bool(_INJECTION.search(text.translate(_INVISIBLE) if not text.isascii() else text))
+    return bool(_INJECTION.search(strip_hidden(text)))
 
 
 class _Evidence:

@@ -21,6 +21,7 @@ from claimscore.jobs.config import Config
 from claimscore.jobs.errors import OutputError
 from claimscore.jobs.pipeline import Models, Tick
 from claimscore.jobs.plan import READ_BY, ShardTask
+from claimscore.jobs.privacy import without_texts
 from claimscore.jobs.read import read_shard
 from claimscore.jobs.records import ANSWERS, CLAIMS, QUARANTINE, SAMPLES, SCORES, VERDICTS, SampleSource
 from claimscore.jobs.store import Store
@@ -122,8 +123,9 @@ class _Desk:
         began = time.perf_counter()
         table, counts = make()
         read = {source: self.contents[source] for source in READ_BY.get(name, ())}
+        stored = table if self.task.stores_text else without_texts(table, name)
         self.contents[name] = self.store.write(
-            file, table, schema, parts=self.task.parts[name], counts=counts, read=read
+            file, stored, schema, parts=self.task.parts[name], counts=counts, read=read
         )
         self.report.seconds[name] = time.perf_counter() - began
         self.report.counts[name] = counts
@@ -184,7 +186,7 @@ def _samples(
             pc.invert(pc.is_in(own.column("request_id"), value_set=pc.unique(stored.column("request_id"))))
         )
         new = pa.concat_tables([unstored, drawn])
-        if new.num_rows:
+        if new.num_rows and task.stores_text:
             store.add_samples(new, date=task.date, shard_id=task.shard.shard_id, generator=task.generator)
         generated = pa.concat_tables([generated, drawn])
     return pa.concat_tables([own, _reused(generated, others, other_keys)])

@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.fs
 import pyarrow.parquet as pq
 
-from claimscore.jobs.errors import InputError
+from claimscore.jobs.errors import InputError, one_line
 from claimscore.jobs.records import Shard
 
 _TAIL_BYTES = 64 * 1024  # one request on an object store holds the footers of most logs whole
@@ -85,9 +85,8 @@ def _try_footer(fs: pyarrow.fs.FileSystem, file: str) -> _Footer | str:
     try:
         return _read_footer(fs, file)
     except (OSError, ValueError, NotImplementedError, pa.ArrowException, InputError) as err:
-        found = " ".join(str(err).split())  # Arrow's messages have line breaks
-        return (
-            f"{file}: not a readable Parquet file: {found}, expected a whole one; "
+        return one_line(
+            f"{file}: not a readable Parquet file: {err}, expected a whole one; "
             "write it again or take it out of the logs"
         )
 

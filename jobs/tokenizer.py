@@ -14,6 +14,7 @@ import tokenizers
 
 from claimscore.jobs.checkpoint import find_folder
 from claimscore.jobs.errors import ModelError
+from claimscore.jobs.hidden import visible
 
 ENCODE_ROWS = 512
 """Texts tokenised at a time: the tokenizer's own objects take some 300 bytes a token until they are read out."""
@@ -35,7 +36,8 @@ class Tokenizer:
     def encode(self, texts: pa.Array) -> pa.Table:
         """Token ids of each text, with the span that each token covers.
 
-        `[SEP]` and its kin, written out in a text, become [UNK]: a chunk cannot end its own premise.
+        `[SEP]` and its kin, written out in a text, become [UNK]: a chunk cannot end its own premise. Characters
+        that show nothing are not tokenised (hidden.py).
 
         Returns:
             One row a text: `ids`, `starts`, `ends`, each list<int32>; starts and ends are code points, end
@@ -50,13 +52,14 @@ class Tokenizer:
         lists: list[list[np.ndarray]] = [[], [], []]
         lengths = [0]
         for first in range(0, len(texts), ENCODE_ROWS):
-            rows = texts.slice(first, ENCODE_ROWS).to_pylist()
-            for text, encoding in zip(
-                rows, self._tokenizer.encode_batch(rows, add_special_tokens=False), strict=True
-            ):
+            rows = [visible(text) for text in texts.slice(first, ENCODE_ROWS).to_pylist()]
+            encodings = self._tokenizer.encode_batch([text for text, _ in rows], add_special_tokens=False)
+            for (text, places), encoding in zip(rows, encodings, strict=True):
                 spans = np.asarray(encoding.offsets, dtype=np.int32).reshape(-1, 2)
                 # A normaliser that rewrites a character may report a span a little out of order; ours never are.
                 spans = np.maximum.accumulate(spans.clip(0, len(text)), axis=0)
+                if places is not None:
+                    spans = _placed(spans, places)
                 for column, values in zip(lists, (encoding.ids, spans[:, 0], spans[:, 1]), strict=True):
                     column.append(np.asarray(values, dtype=np.int32))
                 lengths.append(len(spans))
@@ -65,6 +68,16 @@ class Tokenizer:
         flat[0][np.isin(flat[0], self.special_ids)] = self.unk_id
         columns = [pa.ListArray.from_arrays(offsets, pa.array(values, pa.int32())) for values in flat]
         return pa.table(columns, names=["ids", "starts", "ends"])
+
+
+def _placed(spans: np.ndarray, places: np.ndarray) -> np.ndarray:
+    """Spans (T, 2) of a text without its hidden characters as spans of the text with them, by the place of each character."""
+    if not len(places):
+        return spans
+    first, last = spans[:, 0].clip(0, len(places) - 1), (spans[:, 1] - 1).clip(0, len(places) - 1)
+    starts = places[first]
+    ends = np.where(spans[:, 1] > spans[:, 0], places[last] + 1, starts)
+    return np.stack([starts, ends], axis=1)
 
 
 def load_tokenizer(model: str) -> Tokenizer:

@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 from claimscore.jobs.arithmetic import Pairs, derivable, pair_up
 from claimscore.jobs.dates import When
+from claimscore.jobs.hidden import strip_hidden
 from claimscore.jobs.quantities import Mention, Number, parse
 from claimscore.jobs.units import BARE
 
@@ -164,6 +165,7 @@ def values_in(found: Iterable[Mention]) -> Values:
 
 
 def _index(text: str) -> Values:
+    text = strip_hidden(text)
     found = parse(text, cues=False)
     return _searchable(found, Pairing(text, found))
 

@@ -272,3 +272,18 @@ def test_ten_thousand_provider_citations_are_linear():
     rows(answer, citations=citations)
 
     assert time.process_time() - started < 8
+
+
+@pytest.mark.parametrize("answer", ["A fee [[1]].", "A fee [[1], [2]].", "A fee ([1])."])
+def test_brackets_around_marks_go_with_them(answer):
+    """Models write [[1]]; an empty pair of brackets is no part of a claim."""
+    assert rows(answer)[0]["text"] == "A fee."
+
+
+def test_a_long_run_of_marks_is_no_claim():
+    """A sentence with 10,000 marks is longer than any sentence may be; it is still one sentence, and all its marks are read."""
+    found = rows(f"The fee is 5{'[1]' * 10_000}[2].")
+
+    assert [(row["text"], row["cited_ids"], row["fabricated_marks"]) for row in found] == [
+        ("The fee is 5.", ["a1", "b2"], [])
+    ]

@@ -279,3 +279,10 @@ def test_a_mapping_to_nothing_reads_nothing(path):
     log, _ = read(path, {"chunks": [["x"]], "status": [["a", "list"]]}, {"status": []})
 
     assert log["status"].to_pylist() == [None]
+
+
+def test_a_label_that_pandas_left_out_is_null(path):
+    """NaN in a column of labels is no label called nan."""
+    log, _ = read(path, {"chunks": [["x"]], "topic": pa.array([float("nan")])})
+
+    assert log["topic"].to_pylist() == [None]

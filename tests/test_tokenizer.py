@@ -103,3 +103,13 @@ def test_a_tokenizer_without_separators_is_refused(tmp_path):
 
     with pytest.raises(ModelError, match=r"no token \[CLS\], \[SEP\] or \[UNK\]"):
         load_tokenizer(str(tmp_path))
+
+
+def test_hidden_characters_are_not_tokenised(tmp_path):
+    """Ids are those of the plain text, and the spans are places in the text as it was logged."""
+    plain, odd = "fee fee", "f\u00ade\u200be fe\u202ee\ufeff"
+    table = load_tokenizer(str(tiny.write_tiny(tmp_path))).encode(pa.array([plain, odd]))
+    ids, starts, ends = (table.column(name).to_pylist() for name in ("ids", "starts", "ends"))
+
+    assert ids[0] == ids[1]
+    assert (odd[starts[1][0]], odd[ends[1][-1] - 1]) == ("f", "e")
