@@ -30,7 +30,7 @@ def refusal(path, *overrides, judge=None):
             {"zzz": ""},
             (
                 "FILE: no section [zzz]; known: citations, cluster, decompose, evidence, judge, metrics, policy, "
-                "read, samples, segment, store, triage, verdicts"
+                "privacy, read, samples, segment, store, triage, verdicts"
             ),
         ),
         (

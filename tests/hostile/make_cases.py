@@ -24,7 +24,7 @@ def _load(name: str):
 
 def all_cases() -> list[Any]:
     """Every case, in the order of its file's name in the log."""
-    cases = [*_load("text_cases").cases(), *_load("file_cases").cases()]
+    cases = [one for name in ("text_cases", "file_cases", "byte_cases") for one in _load(name).cases()]
     assert len({case.name for case in cases}) == len(cases), "names are file names"
     return cases
 

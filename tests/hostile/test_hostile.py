@@ -48,6 +48,7 @@ class Run:
     def __init__(self, folder: Path, files: dict[str, Any]) -> None:
         config = jobs_fixture.make_config(folder, "read.shard_rows=100000", "store.max_unscored_fraction=1.0")
         store = Store(config.store.out, config.store)
+        self.out = Path(config.store.out)
         judge = stub_models.StubJudge()
         models = Models(decomposer=stub_models.StubLlm(), checker=judge, judge=judge)
         self.plan: DayPlan = plan_day(config, store, Weights.of(config), jobs_fixture.DATE)
@@ -132,6 +133,15 @@ def test_rows_in_are_answers_and_quarantined(corpus):
         == len(set(ids))
         == sum(v for k, v in corpus.report.counts["answers"].items() if k.startswith("state_"))
     )
+
+
+def test_no_id_of_a_log_names_a_file(corpus):
+    """Paths in request and chunk ids lead nowhere: every file of the output has a name of ours, under the output."""
+    ours = re.compile(r"(?:tables|state)/[\w./=-]+\.(?:parquet|json)")
+    names = [str(path.relative_to(corpus.out)) for path in corpus.out.rglob("*") if path.is_file()]
+
+    assert len(names) > 1_000
+    assert [name for name in names if not ours.fullmatch(name) or ".." in name or "etc" in name] == []
 
 
 def test_the_corpus_is_as_large_as_is_promised():
