@@ -196,7 +196,7 @@ def test_all_shards_in_flight_fit_on_the_cpus(in_flight):
 
 
 @pytest.mark.parametrize(
-    ("override", "n_started"), [("verdicts.entailment=0.95", 1), ("evidence.max_windows=7", 2)]
+    ("override", "n_started"), [("verdicts.entailment=0.85", 1), ("evidence.max_windows=7", 2)]
 )
 def test_only_what_is_stale_starts_a_model(job, override, n_started):
     """A threshold starts no model's process; a setting of the evidence starts the judge's, and never the LLM's."""

@@ -38,12 +38,12 @@ SECRETS = (
     "ssample",
     "rreference",
     "ttoken",
-    "4711",
+    "47119203",
     "yyesterday",
     "mmark",
     "qquoted",
 )
-SENTENCE = "The aanswer window is 4711 days, and qquoted people pay no fee [mmark_9]."
+SENTENCE = "The aanswer window is 47119203 days, and qquoted people pay no fee [mmark_9]."
 ROW = {
     "request_id": "r0",
     "question": "What is qquestion?",
@@ -66,7 +66,7 @@ ROWS = [ROW, {**ROW, "request_id": "bad", "ts": "yyesterday"}]
 
 def models(judge: Any = None) -> Models:
     """Stub models; the LLM splits the sentence."""
-    halves = ["The aanswer window is 4711 days.", "qquoted people pay no fee."]
+    halves = ["The aanswer window is 47119203 days.", "qquoted people pay no fee."]
     judge = judge or stub_models.StubJudge()
     return Models(stub_models.StubLlm({SENTENCE: json.dumps({"claims": halves})}), judge, judge)
 
@@ -115,7 +115,7 @@ def test_with_texts_the_output_holds_them(tmp_path):
     config = jobs_fixture.make_config(tmp_path)
     run(config)
 
-    assert found_in(config.store.out) >= {"qquestion", "aanswer", "cchunk", "4711", "yyesterday"}
+    assert found_in(config.store.out) >= {"qquestion", "aanswer", "cchunk", "47119203", "yyesterday"}
 
 
 def test_numbers_states_and_offsets_are_those_of_a_run_with_texts(job, tmp_path):
@@ -174,7 +174,7 @@ def test_a_second_run_makes_nothing(job):
 def test_what_is_stale_is_made_from_the_log_again(job, tmp_path):
     """A threshold cannot be changed on hashes: claims, scores and the rest are made anew, and come out equal."""
     first = run(job)
-    changed = jobs_fixture.make_config(tmp_path, "privacy.store_text=false", "verdicts.entailment=0.99")
+    changed = jobs_fixture.make_config(tmp_path, "privacy.store_text=false", "verdicts.entailment=0.85")
     report = run(changed)
 
     assert report.made["claims"] == report.made["scores"] == report.made["verdicts"] == 1
