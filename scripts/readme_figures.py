@@ -78,9 +78,10 @@ def real() -> str:
     verdicts = _shares(day["counts"]["verdicts"], "verdict_")
     states = _shares(day["counts"]["answers"], "state_")
     seconds = day["seconds"]
+    note = f" ({run['note']})" if "note" in run else ""
     return "\n".join(
         [
-            f"- {day['n_rows']} answers, both demo models, {run['machine']['cpus']} cores: {day['wall_s']:.0f} s; "
+            f"- {day['n_rows']} answers, both demo models, {run['machine']['cpus']} cores: {day['wall_s']:.0f} s{note}; "
             f"{day['n_claims']:,} claims, {day['n_made_of']['n_pairs']:,} pairs of {_mean_tokens(day)} tokens. Shard seconds: "
             + ", ".join(f"{table} {s:.0f}" for table, s in seconds.items() if s >= 1)
             + ".",
