@@ -158,7 +158,33 @@ def _newest_or_none(name: str) -> dict[str, Any] | None:
     return newest(name) if any(RESULTS.glob(f"*_{name}.json")) else None
 
 
-BLOCKS: dict[str, Callable[[], str]] = {"demo": demo, "real": real, "speed": speed}
+def quality() -> str:
+    """The demo judge on human labels, beside plain baselines on the same judge; from the newest result."""
+    result = newest("quality")
+    dev, probes, flips = result["dev"], result["probes"]["all"], result["flips_of_dev"]
+    lines = [
+        "| method, same judge | balanced accuracy, threshold fitted | AUROC, 95% interval | tokens a claim |",
+        "|---|---|---|---|",
+    ]
+    for name, row in dev["methods"].items():
+        low, high = row["auroc_95"]
+        lines.append(
+            f"| {name} | {row['ba_fitted']:.3f} | {row['auroc']:.3f}, {low:.2f} to {high:.2f} | {row['tokens']:,.0f} |"
+        )
+    return "\n".join(
+        [
+            *lines,
+            "",
+            (
+                f"{dev['n_reported']} human-labelled claims that no threshold was fitted on, macro over "
+                f"sources, demo judge in {result['judge']['dtype']}. Own probes: {probes['right']:.0%} of {probes['n']} right. One fact changed in a "
+                f"supported claim: {flips['all']['caught']:.0%} caught, beside {flips['false_alarms']:.0%} false alarms on the unchanged."
+            ),
+        ]
+    )
+
+
+BLOCKS: dict[str, Callable[[], str]] = {"demo": demo, "real": real, "speed": speed, "quality": quality}
 
 
 def fill(text: str) -> str:
