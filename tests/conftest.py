@@ -1,4 +1,4 @@
-"""The demo log and its gold, made once for all that read them."""
+"""For every test: no deadline of an example on a busy machine, and the demo log and its gold, made once."""
 
 from __future__ import annotations
 
@@ -6,6 +6,11 @@ import make_demo_log
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from hypothesis import settings
+
+# What must not take long is held by CPU time (tests/hostile/test_regex_time.py); wall time is the neighbours'.
+settings.register_profile("claimscore", deadline=None)
+settings.load_profile("claimscore")
 
 
 @pytest.fixture(scope="session")
