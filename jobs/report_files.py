@@ -100,9 +100,18 @@ def _quarantined(store: Store, date: str) -> dict[str, int]:
 
 
 def form_of(form: str | None, to: str | None) -> str:
-    """The form asked for: named, else by the file's ending, else HTML."""
+    """The form asked for: named, else by the file's ending, else HTML.
+
+    Raises:
+        OutputError: an ending of another form, and none named: a .pdf would hold HTML.
+    """
     ending = Path(to).suffix.removeprefix(".") if to else ""
-    return form or {"htm": "html", "markdown": "md"}.get(ending, ending if ending in FORMS else "html")
+    found = form or {"htm": "html", "markdown": "md", "": "html"}.get(ending, ending)
+    if found not in FORMS:
+        raise OutputError(
+            f"{to}: .{ending} is no form of the report, expected {', '.join(FORMS)}; or name one with --format"
+        )
+    return found
 
 
 def write(document: dict[str, Any], form: str, to: str | None) -> str | None:

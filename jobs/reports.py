@@ -195,13 +195,14 @@ def _print_pairs(console: Console, pairs: list[tuple[str, str | None]]) -> None:
 
 
 def find_series(store: Store, out: str, name: str) -> str:
-    """The series of that name, or the only one that begins with it: `large` for `large-1a2b3c4d`.
+    """The series of that name or of that judge, or the only one that begins so: `large` for `large-1a2b3c4d`.
 
     Raises:
         InputError: there is none, or more than one.
     """
     known = store.list_series()
-    found = [name] if name in known else [series for series in known if series.startswith(name)]
+    called = [series for series in known if name in (series, series.rpartition("-")[0])]
+    found = called or [series for series in known if series.startswith(name)]
     if len(found) != 1:
         wanted = ", ".join(found or known) or "none: run a day first"
         count = "no" if not found else str(len(found))

@@ -12,6 +12,7 @@ from click.testing import CliRunner, Result
 
 from claimscore.jobs.cli import main
 from claimscore.jobs.config import Config, StoreConfig
+from claimscore.jobs.errors import OutputError
 from claimscore.jobs.nightly import execute_here, plan_day, run_day
 from claimscore.jobs.pipeline import Models
 from claimscore.jobs.plan import Weights
@@ -100,6 +101,12 @@ def test_the_ending_names_the_form(out: str, tmp_path: Path):
 def test_forms(form, to, found):
     """What is named wins over the ending; HTML where neither says anything."""
     assert form_of(form, to) == found
+
+
+def test_an_ending_of_another_form_is_refused():
+    """A .pdf would hold HTML."""
+    with pytest.raises(OutputError, match=r"a\.pdf: \.pdf is no form of the report, expected html, md, json"):
+        form_of(None, "a.pdf")
 
 
 def test_a_second_series_stands_beside(out: str, tmp_path: Path):

@@ -56,12 +56,15 @@ def test_show_explains_every_claim(out: str):
 
 
 def test_the_beginning_of_a_series_name_will_do(out: str):
-    """A name is completed where only one series begins so; a beginning of none is a named failure."""
+    """A judge's name, or a beginning that only one series has, is completed; a beginning of none is a named failure."""
     series = Store(out, StoreConfig(out=out)).current()
     assert series is not None
 
-    shown = CliRunner().invoke(main, ["show", "r2", "--out", out, "--series", series[:3]])
-    compared = CliRunner().invoke(main, ["compare", series[:3], series, "--out", out])
+    copy = Path(out) / "tables" / "verdicts" / f"judge={series.rpartition('-')[0]}-copy-00000000"
+    (copy / "date=2026-11-28").mkdir(parents=True)
+    (copy / "date=2026-11-28" / "x.parquet").touch()
+    shown = CliRunner().invoke(main, ["show", "r2", "--out", out, "--series", series.rpartition("-")[0]])
+    compared = CliRunner().invoke(main, ["compare", series[:-1], series, "--out", out])
     unknown = CliRunner().invoke(main, ["show", "r2", "--out", out, "--series", "zz"])
 
     assert shown.output.split("\n", 1)[0].endswith(series)
