@@ -105,7 +105,8 @@ def card(name: str) -> dict[str, Any]:
     return {
         "name": name,
         "recorded_at": datetime.now(UTC).isoformat(timespec="seconds"),
-        "command": f"python benchmarks/{' '.join(arguments)}",
+        # A path by its name alone: where a log lay is nobody's business.
+        "command": f"python benchmarks/{' '.join(Path(part).name if '/' in part else part for part in arguments)}",
         "commit": git.stdout.strip(),
         "machine": {"cpus": os.cpu_count(), "processor": processor(), "system": platform.system()},
         "versions": versions,
