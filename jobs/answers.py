@@ -14,6 +14,7 @@ import polars as pl
 import pyarrow as pa
 
 from claimscore.jobs.config import PolicyConfig
+from claimscore.jobs.frames import as_frame
 from claimscore.jobs.records import (
     ANSWERS,
     Action,
@@ -44,8 +45,8 @@ def summarise(log: pa.Table, verdicts: pa.Table, signals: pa.Table, config: Poli
         records.ANSWERS in the order of `log`. groundedness and citation_precision are null where their
         denominators (scored claims; scored claims that carry a citation) are 0. No answers: an empty table.
     """
-    frame = _frame(log).hstack(_frame(signals))
-    frame = frame.join(_counts(_frame(verdicts)), on="request_id", how="left", maintain_order="left")
+    frame = as_frame(log).hstack(as_frame(signals))
+    frame = frame.join(_counts(as_frame(verdicts)), on="request_id", how="left", maintain_order="left")
     frame = frame.with_columns(pl.col("^n_.*claims$|^n_scored$|^n_citation_ok$").fill_null(0))
     counts = [name for name in frame.columns if name.startswith("n_") and name != "n_low_probability_tokens"]
     frame = frame.with_columns(pl.col(counts).fill_null(0).cast(pl.Int32))
@@ -60,12 +61,6 @@ def summarise(log: pa.Table, verdicts: pa.Table, signals: pa.Table, config: Poli
         pl.Series("reference_overlap", _reference_overlaps(frame), dtype=pl.Float64),
     )
     return conform(frame.select(ANSWERS.names).to_arrow(), ANSWERS, where="answers")
-
-
-def _frame(table: pa.Table) -> pl.DataFrame:
-    frame = pl.from_arrow(table)
-    assert isinstance(frame, pl.DataFrame)
-    return frame
 
 
 def _text_column(name: str, values: list[str | None]) -> pl.Series:

@@ -17,6 +17,7 @@ import polars as pl
 import pyarrow as pa
 
 from claimscore.jobs.errors import InputError
+from claimscore.jobs.frames import as_frame
 from claimscore.jobs.metrics import POISSON
 from claimscore.jobs.records import AnswerState
 
@@ -107,19 +108,13 @@ def judge(
 
 def _sides(baseline: pa.Table, candidate: pa.Table) -> list[pl.DataFrame]:
     """Both as frames, each large enough."""
-    sides = [_frame(table) for table in (baseline, candidate)]
+    sides = [as_frame(table) for table in (baseline, candidate)]
     for name, side in zip(("baseline", "candidate"), sides, strict=True):
         if len(side) < MIN_ANSWERS:
             raise InputError(
                 f"gate: the {name} has {len(side)} answers, expected at least {MIN_ANSWERS}; take more days or a larger group"
             )
     return sides
-
-
-def _frame(table: pa.Table) -> pl.DataFrame:
-    frame = pl.from_arrow(table)
-    assert isinstance(frame, pl.DataFrame)
-    return frame
 
 
 def _per_question(side: pl.DataFrame, metrics: tuple[str, ...]) -> pl.DataFrame:

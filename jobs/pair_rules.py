@@ -11,6 +11,7 @@ import polars as pl
 import pyarrow as pa
 
 from claimscore.jobs.config import VerdictsConfig
+from claimscore.jobs.frames import as_frame
 
 KEY = ["request_id", "claim_index"]
 
@@ -23,13 +24,6 @@ def entailing(scores: pa.Table, threshold: float) -> pa.Array:
         .to_series()
         .to_arrow()
     )
-
-
-def as_frame(table: pa.Table) -> pl.DataFrame:
-    """The table as a polars frame."""
-    frame = pl.from_arrow(table)
-    assert isinstance(frame, pl.DataFrame)
-    return frame
 
 
 def outcomes(

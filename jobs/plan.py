@@ -36,6 +36,9 @@ READ_BY: Mapping[str, tuple[str, ...]] = {
 }
 """Table -> the tables whose content it was made from; fingerprints say how they were made, not what came of it."""
 
+THRESHOLDS = "thresholds of the judge card"
+"""What a reason says where they changed: a part of the verdicts, and of no series."""
+
 Repeats = Mapping[int, tuple[str, str]]
 
 
@@ -169,7 +172,7 @@ def table_parts(
     parts["verdicts"] = {
         "scores": _chained(parts, "sample_scores"),
         "[verdicts]": fingerprint(config.verdicts),
-        "thresholds of the judge card": fingerprint([config.card.entailment, config.card.contradiction]),
+        THRESHOLDS: fingerprint([config.card.entailment, config.card.contradiction]),
     }
     parts["answers"] = {"verdicts": _chained(parts, "verdicts"), "[policy]": fingerprint(config.policy)}
     return {table: made_from | {"stage version": STAGE_VERSIONS[table]} for table, made_from in parts.items()}

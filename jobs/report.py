@@ -15,6 +15,7 @@ import polars as pl
 import pyarrow as pa
 
 from claimscore.jobs import concentration, flagged, trend
+from claimscore.jobs.frames import as_frame
 from claimscore.jobs.records import AnswerState, Verdict
 
 FORMAT = 1
@@ -57,8 +58,8 @@ def collect(night: Night, comparison: dict[str, Any] | None = None) -> dict[str,
         night: the day's tables.
         comparison: a document of `reports.compare_series` over that day, the reported series being its first.
     """
-    answers, history = (_with_short_names(_frame(table)) for table in (night.answers, night.history))
-    verdicts = _frame(night.verdicts)
+    answers, history = (_with_short_names(as_frame(table)) for table in (night.answers, night.history))
+    verdicts = as_frame(night.verdicts)
     ranked = flagged.rank(answers, verdicts)
     volume = _volume(night, answers, verdicts, history)
     deploys = trend.deploys(history)
@@ -80,12 +81,6 @@ def collect(night: Night, comparison: dict[str, Any] | None = None) -> dict[str,
         "n_flagged": n_flagged,
         "comparison": _comparison(comparison),
     }
-
-
-def _frame(table: pa.Table) -> pl.DataFrame:
-    frame = pl.from_arrow(table)
-    assert isinstance(frame, pl.DataFrame)
-    return frame
 
 
 def _with_short_names(frame: pl.DataFrame) -> pl.DataFrame:

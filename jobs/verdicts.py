@@ -14,7 +14,8 @@ import pyarrow as pa
 
 from claimscore.jobs import pair_rules
 from claimscore.jobs.config import JudgeCard, VerdictsConfig
-from claimscore.jobs.pair_rules import KEY, as_frame
+from claimscore.jobs.frames import as_frame
+from claimscore.jobs.pair_rules import KEY
 from claimscore.jobs.records import VERDICTS, CitationState, HallucinationType, Rule, Verdict, conform
 
 

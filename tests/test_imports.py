@@ -18,13 +18,14 @@ PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 PROVIDED_BY = importlib.metadata.packages_distributions()
 
 # Everyone may import these; they import each other only in this order.
-BASE = ("errors", "uri", "records", "config")
+BASE = ("errors", "uri", "records", "config", "frames")
 
 # A file of jobs/ -> the files of jobs/ that it may import beside BASE. A new file needs a line here.
 MAY_IMPORT = {
     "errors": (),
     "records": (),
     "config": (),
+    "frames": (),
     # The log: a stage, and the parts that only it is made of.
     "uri": (),
     "read": ("columns", "logfile", "rows"),
