@@ -2,27 +2,14 @@
 
 from __future__ import annotations
 
-import importlib.util
 import math
-import sys
-from pathlib import Path
 
 import numpy as np
 import polars as pl
 import pytest
+import report_fixture as fixture
 
 from claimscore.jobs.concentration import concentrate, fisher, log_factorials, source_of
-
-
-def _load(name: str):
-    spec = importlib.util.spec_from_file_location(name, Path(__file__).with_name(f"{name}.py"))
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module
-    spec.loader.exec_module(module)
-    return module
-
-
-fixture = _load("report_fixture")
 
 
 def found_in(night) -> dict:

@@ -1,29 +1,16 @@
 """The encoder against transformers' own forward, on a seeded tiny checkpoint of every shape supported."""
 
-import importlib.util
 import itertools
 import json
-import sys
-from pathlib import Path
 
 import pytest
+import tiny_deberta as tiny
 import torch
 from safetensors.torch import load_file, save_file
 
 from claimscore.jobs import checkpoint
 from claimscore.jobs.encoder import load_encoder, position_slots
 from claimscore.kernels import dispatch
-
-
-def _load(name: str):
-    spec = importlib.util.spec_from_file_location(name, Path(__file__).with_name(f"{name}.py"))
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module
-    spec.loader.exec_module(module)
-    return module
-
-
-tiny = _load("tiny_deberta")
 
 # 129 is the last length whose distances all have a row of their own; beyond lie the logarithmic buckets.
 LENGTHS = (1, 2, 17, 128, 129, 130, 257, 512, 17, 16)

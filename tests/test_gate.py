@@ -2,29 +2,15 @@
 
 from __future__ import annotations
 
-import importlib.util
-import sys
-from pathlib import Path
-
 import numpy as np
 import pyarrow as pa
 import pytest
+import report_fixture as fixture
 
 from claimscore.jobs.config import MetricsConfig
 from claimscore.jobs.errors import InputError
 from claimscore.jobs.gate import METRICS, judge
 from claimscore.jobs.metrics import measure
-
-
-def _load(name: str):
-    spec = importlib.util.spec_from_file_location(name, Path(__file__).with_name(f"{name}.py"))
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module
-    spec.loader.exec_module(module)
-    return module
-
-
-fixture = _load("report_fixture")
 
 
 def drawn(random: np.random.Generator, hardness: np.ndarray, share: float, *, prefix: str = "q") -> pa.Table:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
-import sys
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
 import pytest
+import report_fixture as fixture
 from click.testing import CliRunner, Result
 
 from claimscore.jobs.cli import main
@@ -19,16 +18,6 @@ from claimscore.jobs.layout import TableFile
 from claimscore.jobs.records import ANSWERS, VERDICTS
 from claimscore.jobs.store import Store
 
-
-def _load(name: str):
-    spec = importlib.util.spec_from_file_location(name, Path(__file__).with_name(f"{name}.py"))
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module
-    spec.loader.exec_module(module)
-    return module
-
-
-fixture = _load("report_fixture")
 SERIES = "stub-12345678"
 
 

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
-import sys
 from pathlib import Path
 from typing import Any
 
+import jobs_fixture
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+import stub_models
 
 from claimscore.jobs.config import Config
 from claimscore.jobs.nightly import DayReport, execute_here, plan_day, run_day
@@ -21,16 +21,6 @@ from claimscore.jobs.privacy import TEXTS, without_texts
 from claimscore.jobs.records import ANSWERS, CLAIMS, QUARANTINE, SCORES, VERDICTS
 from claimscore.jobs.store import Store
 
-
-def _load(name: str):
-    spec = importlib.util.spec_from_file_location(name, Path(__file__).with_name(f"{name}.py"))
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module
-    spec.loader.exec_module(module)
-    return module
-
-
-stub_models, jobs_fixture = _load("stub_models"), _load("jobs_fixture")
 SECRETS = (
     "qquestion",
     "aanswer",

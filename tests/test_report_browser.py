@@ -5,13 +5,11 @@ The browser resolves no host name, so that a page that asks the network for anyt
 
 from __future__ import annotations
 
-import importlib.util
 import shutil
-import sys
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
+import report_fixture as fixture
 
 from claimscore.jobs import report, report_html
 
@@ -39,17 +37,6 @@ return [...document.querySelectorAll(arguments[0])].map(e => {
   const pair = [light(parse(getComputedStyle(e).color)), light(behind(e))].sort((a, b) => b - a);
   return (pair[0] + 0.05) / (pair[1] + 0.05); });
 """
-
-
-def _load(name: str):
-    spec = importlib.util.spec_from_file_location(name, Path(__file__).with_name(f"{name}.py"))
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module
-    spec.loader.exec_module(module)
-    return module
-
-
-fixture = _load("report_fixture")
 
 
 @pytest.fixture(scope="module")

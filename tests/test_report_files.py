@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
-import sys
 from pathlib import Path
 
+import jobs_fixture
 import pytest
+import stub_models
 from click.testing import CliRunner, Result
 
 from claimscore.jobs.cli import main
@@ -18,17 +18,6 @@ from claimscore.jobs.pipeline import Models
 from claimscore.jobs.plan import Weights
 from claimscore.jobs.report_files import form_of
 from claimscore.jobs.store import Store
-
-
-def _load(name: str):
-    spec = importlib.util.spec_from_file_location(name, Path(__file__).with_name(f"{name}.py"))
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module
-    spec.loader.exec_module(module)
-    return module
-
-
-stub_models, jobs_fixture = _load("stub_models"), _load("jobs_fixture")
 
 
 def run(config: Config) -> str:

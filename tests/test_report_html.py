@@ -5,27 +5,14 @@ from __future__ import annotations
 import base64
 import hashlib
 import html.parser
-import importlib.util
 import json
 import re
-import sys
 import time
-from pathlib import Path
 
 import pytest
+import report_fixture as fixture
 
 from claimscore.jobs import report, report_html
-
-
-def _load(name: str):
-    spec = importlib.util.spec_from_file_location(name, Path(__file__).with_name(f"{name}.py"))
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module
-    spec.loader.exec_module(module)
-    return module
-
-
-fixture = _load("report_fixture")
 
 
 class Page(html.parser.HTMLParser):

@@ -2,27 +2,17 @@
 
 from __future__ import annotations
 
-import importlib.util
-import sys
 from pathlib import Path
 
+import jobs_fixture
 import pytest
+import stub_models as stub
 from click.testing import CliRunner
 
 from claimscore.jobs.cli import main
 from claimscore.jobs.config import ReadConfig, StoreConfig, load_config
 from claimscore.jobs.errors import ConfigError
 
-
-def _load(name: str):
-    spec = importlib.util.spec_from_file_location(name, Path(__file__).with_name(f"{name}.py"))
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module
-    spec.loader.exec_module(module)
-    return module
-
-
-jobs_fixture = _load("jobs_fixture")
 SECRET = "hunter2/+Qz"
 URIS = [
     f"s3://AKIAKEY:{SECRET}@bucket/logs",
@@ -91,7 +81,6 @@ def test_credentials_of_the_environment_are_written_nowhere(tmp_path, monkeypatc
     from claimscore.jobs.plan import Weights
     from claimscore.jobs.store import Store
 
-    stub = _load("stub_models")
     jobs_fixture.write_log(tmp_path)
     config = jobs_fixture.make_config(tmp_path)
     store = Store(config.store.out, config.store, run_id="r")
