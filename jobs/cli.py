@@ -1,13 +1,11 @@
-"""The `claimscore` command: click, and nothing that takes a second to import.
+"""The `claimscore` command: what runs at night, and what is read in the morning.
 
-Errors become one line of text here and nowhere else. Exit codes: 0 done, 1 a named failure, 2 usage, 3 finished, but
-a shard failed or too much is unscored. Heavy imports stand inside the commands, so that help and usage errors need
-neither torch nor ray nor vllm. A little over 300 lines: one command after the other.
+Exit codes: 0 done, 1 a named failure, 2 usage, 3 finished, but a shard failed or too much is unscored. Heavy imports
+stand inside the commands, so that help and usage errors need neither torch nor ray nor vllm.
 """
 
 from __future__ import annotations
 
-import datetime as dt
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,60 +14,25 @@ from typing import Any
 import click
 
 from claimscore.jobs.config import Config, load_config
-from claimscore.jobs.errors import EXIT_UNFINISHED, ClaimscoreError, one_line
-
-EXIT_INTERRUPTED = 130
-MAX_DAYS = 3_660
-"""Ten years: more is a slip of the pen, and each day is looked for in the log."""
-
-
-class _Group(click.Group):
-    def invoke(self, ctx: click.Context) -> Any:
-        try:
-            return super().invoke(ctx)
-        except ClaimscoreError as err:
-            raise click.ClickException(one_line(str(err))) from err
-        except KeyboardInterrupt:
-            click.echo(
-                "interrupted; what is finished is kept, and the same command goes on from there", err=True
-            )
-            raise SystemExit(EXIT_INTERRUPTED) from None
-
-
-def _day(_ctx: click.Context, _parameter: click.Parameter, value: str | None) -> str | None:
-    """A day in ISO form; `yesterday` and `today` are in UTC, as the log's folders should be."""
-    if value is None:
-        return None
-    today = dt.datetime.now(dt.UTC).date()
-    named = {"today": today, "yesterday": today - dt.timedelta(days=1)}
-    try:
-        return str(named.get(value) or dt.date.fromisoformat(value))
-    except ValueError:
-        raise click.BadParameter(f"{value!r} is not a day; give YYYY-MM-DD, yesterday or today") from None
-
-
-_config = click.argument("config_path", metavar="CONFIG", type=click.Path(path_type=Path))
-_sets = click.option(
-    "--set", "overrides", multiple=True, metavar="SECTION.KEY=VALUE", help="Override one key of the config."
-)
-_date = click.option("--date", callback=_day, metavar="DAY", help="YYYY-MM-DD, yesterday or today.")
-_since = click.option("--since", callback=_day, metavar="DAY", help="First day of a range.")
-_until = click.option("--until", callback=_day, metavar="DAY", help="Last day of a range.")
-_out = click.option(
-    "--out",
-    default="out",
-    show_default=True,
-    metavar="DIR",
-    help="Output root, as [store] out of the config.",
-)
-_json = click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout instead of tables.")
-_quiet = click.option("--quiet", is_flag=True, help="No progress and no tables; failures are still told.")
-_address = click.option(
-    "--address", default=None, metavar="ADDRESS", help="Ray cluster to join, as ray.init takes it."
+from claimscore.jobs.errors import EXIT_UNFINISHED, one_line
+from claimscore.jobs.options import (
+    Group,
+    address_option,
+    as_day,
+    config_argument,
+    date_option,
+    days_of,
+    emit,
+    json_option,
+    out_option,
+    quiet_option,
+    sets_option,
+    since_option,
+    until_option,
 )
 
 
-@click.group(cls=_Group)
+@click.group(cls=Group)
 @click.version_option(package_name="claimscore")
 def main() -> None:
     """Claim-level verdicts on the Parquet logs of RAG systems, every night.
@@ -79,14 +42,14 @@ def main() -> None:
 
 
 @main.command()
-@_config
-@_date
-@_since
-@_until
-@_sets
-@_address
-@_json
-@_quiet
+@config_argument
+@date_option
+@since_option
+@until_option
+@sets_option
+@address_option
+@json_option
+@quiet_option
 @click.option(
     "--gate-exit-code", default=EXIT_UNFINISHED, show_default=True, help="Exit code where code 3 is due."
 )
@@ -98,19 +61,19 @@ def run(
     Example: claimscore run configs/demo.toml --date 2026-11-28
     """
     config = load_config(config_path, _with_address(overrides, address))
-    days = _days(options["date"], options["since"], options["until"])
+    days = days_of(options["date"], options["since"], options["until"])
     _finish(_run_days(config, days, quiet=options["quiet"] or options["as_json"]), options, gate_exit_code)
 
 
 @main.command()
-@_config
-@_since
-@_until
+@config_argument
+@since_option
+@until_option
 @click.option("--judge", required=True, metavar="CARD", help="The other judge card.")
-@_sets
-@_address
-@_json
-@_quiet
+@sets_option
+@address_option
+@json_option
+@quiet_option
 def backfill(
     config_path: Path, judge: str, overrides: tuple[str, ...], address: str | None, **options: Any
 ) -> None:
@@ -121,7 +84,7 @@ def backfill(
     Example: claimscore backfill configs/demo.toml --since 2026-11-27 --until 2026-11-28 --judge configs/judges/other.toml
     """
     config = load_config(config_path, _with_address(overrides, address), judge=judge)
-    days = _days(None, options["since"], options["until"])
+    days = days_of(None, options["since"], options["until"])
     _finish(
         _run_days(config, days, quiet=options["quiet"] or options["as_json"], backfill=True),
         options,
@@ -130,13 +93,13 @@ def backfill(
 
 
 @main.command()
-@_config
-@_date
-@_since
-@_until
+@config_argument
+@date_option
+@since_option
+@until_option
 @click.option("--judge", default=None, metavar="CARD", help="Plan a backfill with this judge card.")
-@_sets
-@_json
+@sets_option
+@json_option
 def plan(
     config_path: Path, judge: str | None, overrides: tuple[str, ...], as_json: bool, **options: Any
 ) -> None:
@@ -147,8 +110,8 @@ def plan(
     from claimscore.jobs import estimate, reports  # noqa: PLC0415
 
     config = load_config(config_path, overrides, judge=judge)
-    planned = estimate.plan_days(config, _days(options["date"], options["since"], options["until"]))
-    _emit(planned, reports.print_plan, as_json=as_json)
+    planned = estimate.plan_days(config, days_of(options["date"], options["since"], options["until"]))
+    emit(planned, reports.print_plan, as_json=as_json)
     if any("error" in day for day in planned["days"]):
         raise SystemExit(EXIT_UNFINISHED)
 
@@ -156,10 +119,10 @@ def plan(
 @main.command()
 @click.argument("series_a")
 @click.argument("series_b")
-@_out
-@_since
-@_until
-@_json
+@out_option
+@since_option
+@until_option
+@json_option
 def compare(series_a: str, series_b: str, out: str, as_json: bool, **options: Any) -> None:
     """Put two judge series side by side: agreement, kappa, metric shifts, claims that flipped.
 
@@ -168,14 +131,14 @@ def compare(series_a: str, series_b: str, out: str, as_json: bool, **options: An
     from claimscore.jobs import reports  # noqa: PLC0415
 
     compared = reports.compare_series(out, series_a, series_b, options["since"], options["until"])
-    _emit(compared, reports.print_comparison, as_json=as_json)
+    emit(compared, reports.print_comparison, as_json=as_json)
 
 
 @main.command()
 @click.argument("request_id")
-@_out
+@out_option
 @click.option("--series", default=None, help="Judge series; the one that dashboards read if not given.")
-@_json
+@json_option
 def show(request_id: str, out: str, series: str | None, as_json: bool) -> None:
     """Show one answer: every claim with its verdict, rule, citation state and evidence.
 
@@ -183,12 +146,12 @@ def show(request_id: str, out: str, series: str | None, as_json: bool) -> None:
     """
     from claimscore.jobs import reports  # noqa: PLC0415
 
-    _emit(reports.find_answer(out, request_id, series), reports.print_answer, as_json=as_json)
+    emit(reports.find_answer(out, request_id, series), reports.print_answer, as_json=as_json)
 
 
 @main.command()
-@_out
-@click.option("--date", callback=_day, metavar="DAY", help="The day; the newest finished one if not given.")
+@out_option
+@click.option("--date", callback=as_day, metavar="DAY", help="The day; the newest finished one if not given.")
 @click.option("--series", default=None, help="Judge series; the one that dashboards read if not given.")
 @click.option(
     "--compare", default=None, metavar="SERIES", help="Another judge series of that day to set beside it."
@@ -224,12 +187,15 @@ def report(out: str, form: str | None, to: str | None, **options: Any) -> None:
 
 
 @main.command()
-@_out
-@click.option("--date", callback=_day, metavar="DAY", help="The candidate's day; the newest if not given.")
+@out_option
+@click.option("--date", callback=as_day, metavar="DAY", help="The candidate's day; the newest if not given.")
 @click.option("--series", default=None, help="Judge series; the one that dashboards read if not given.")
 @click.option("--prompt-version", default=None, metavar="NAME", help="Of the candidate, only these answers.")
 @click.option(
-    "--baseline-date", callback=_day, metavar="DAY", help="The baseline's day; the candidate's if not given."
+    "--baseline-date",
+    callback=as_day,
+    metavar="DAY",
+    help="The baseline's day; the candidate's if not given.",
 )
 @click.option("--baseline-series", default=None, help="The baseline's series; the candidate's if not given.")
 @click.option(
@@ -245,7 +211,7 @@ def report(out: str, form: str | None, to: str | None, **options: Any) -> None:
 )
 @click.option("--max-drop", default="2pt", show_default=True, metavar="POINTS", help="Allowed drop, as 2pt.")
 @click.option("--junit", default=None, metavar="FILE", help="JUnit XML for a CI system.")
-@_json
+@json_option
 def gate(
     out: str, metrics: tuple[str, ...], max_drop: str, junit: str | None, as_json: bool, **options: Any
 ) -> None:
@@ -268,31 +234,13 @@ def gate(
     )
     if junit:
         gate_files.write_junit(document, junit)
-    _emit(document, gate_files.print_gate, as_json=as_json)
+    emit(document, gate_files.print_gate, as_json=as_json)
     if document["failures"]:
         raise SystemExit(EXIT_UNFINISHED)
 
 
 def _with_address(overrides: tuple[str, ...], address: str | None) -> list[str]:
     return [*overrides, *([f"cluster.address={json.dumps(address)}"] if address else [])]
-
-
-def _days(date: str | None, since: str | None, until: str | None) -> list[str]:
-    """The days asked for, in order."""
-    if date and (since or until):
-        raise click.UsageError("--date excludes --since and --until")
-    if date:
-        return [date]
-    if not (since and until):
-        raise click.UsageError("give --date, or --since and --until")
-    first, last = dt.date.fromisoformat(since), dt.date.fromisoformat(until)
-    if last < first:
-        raise click.UsageError(f"--until {until} lies before --since {since}")
-    if (last - first).days > MAX_DAYS:
-        raise click.UsageError(
-            f"{since} to {until} are {(last - first).days + 1:,} days, expected at most {MAX_DAYS:,}"
-        )
-    return [str(first + dt.timedelta(days=k)) for k in range((last - first).days + 1)]
 
 
 def _run_days(
@@ -318,10 +266,3 @@ def _finish(reports_of_days: Iterator[dict[str, Any]], options: dict[str, Any], 
         click.echo(json.dumps({"days": done}, indent=2))
     if any(report["exit_code"] for report in done):
         raise SystemExit(unfinished)
-
-
-def _emit(document: dict[str, Any], printer: Any, *, as_json: bool) -> None:
-    if as_json:
-        click.echo(json.dumps(document, indent=2, default=str))
-    else:
-        printer(document)
