@@ -62,8 +62,8 @@ def judge_cases(cases: Sequence[Case], judge: pipeline.Judge, config: Config) ->
     verdicts = pipeline.make_verdicts(
         log, claims, scores, SCORES.empty_table(), SAMPLES.empty_table(), config
     )
-    missing = signals.missing_of_entailing(log, claims, scores, 0.0).to_pylist()
     judged = scores.column("p_entailment").is_valid()
+    missing = signals.missing_of(log, claims, scores, judged).to_pylist()
     return Judged(
         margins=margins(cases, scores, missing),
         verdicts=verdicts.to_pylist(),

@@ -200,6 +200,20 @@ class EvidenceConfig:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class Combiner:
+    """`[combiner]` of a judge card: a logistic of what is known of a pair, fitted on labelled claims."""
+
+    intercept: float
+    """The log odds where all else is 0."""
+    entailment: float
+    """Weight of the log odds of P(entailment)."""
+    contradiction: float = 0.0
+    """Weight of the log odds of P(contradiction)."""
+    overlap: float = 0.0
+    """Weight of the share of the claim's tokens that the premise holds."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class JudgeCard:
     """A judge card (configs/judges/*.toml): a checkpoint and the thresholds that calibration gave it."""
 
@@ -215,6 +229,8 @@ class JudgeCard:
     """A premise entails a claim from this P(entailment) on (two-class heads: P(supported))."""
     contradiction: float = 0.9
     """A premise contradicts a claim from this P(contradiction) on."""
+    combiner: Combiner | None = None
+    """What is compared with `entailment` in place of P(entailment); it lifts no veto. None: P(entailment) itself."""
     languages: tuple[str, ...] = ("en",)
     """Languages the checkpoint was trained on; for information."""
     max_pair_tokens: int = 512
@@ -653,6 +669,8 @@ def _typed(where: str, hint: Any, value: Any) -> Any:
     if origin is types.UnionType:
         hint = next(arg for arg in args if arg is not types.NoneType)
         return _typed(where, hint, value)
+    if dataclasses.is_dataclass(hint):
+        return _section(Path(where), "", hint, value)
     if origin is tuple:
         if isinstance(value, str):
             value = [value]
@@ -701,7 +719,9 @@ def _resolve(config: Config) -> Config:
 
 
 def _check_threshold(config: Config, card: JudgeCard) -> None:
-    """The entailment threshold lies where joining and rivals expect it."""
+    """The entailment threshold lies where joining and rivals expect it; what a combiner gives is no P(entailment)."""
+    if card.combiner:
+        return
     threshold = card.entailment if config.verdicts.entailment is None else config.verdicts.entailment
     if threshold > config.evidence.join_below:
         raise ConfigError(

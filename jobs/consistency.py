@@ -16,6 +16,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 import polars as pl
+import polars.selectors as cs
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -117,7 +118,7 @@ def from_replies(
     return _samples(rows, where="samples of the generator")
 
 
-def agreement(scores: pa.Table, samples: pa.Table, *, entailment: float) -> pa.Table:
+def agreement(scores: pa.Table, samples: pa.Table, *, entails: pl.Expr) -> pa.Table:
     """The share of usable samples that entail each claim.
 
     A sample is usable for a claim if its outcome is `ok` and the pair was judged: one of its windows entails
@@ -127,7 +128,7 @@ def agreement(scores: pa.Table, samples: pa.Table, *, entailment: float) -> pa.T
     Args:
         scores: records.SCORES; only rows with a sample_index are read.
         samples: records.SAMPLES of the same answers.
-        entailment: the judge's threshold on P(entailment), 0 to 1.
+        entails: whether a pair is entailed, of the columns of `scores`.
 
     Returns:
         AGREEMENT by request_id and claim_index, one row for each claim with a sample pair, whatever the order
@@ -135,9 +136,11 @@ def agreement(scores: pa.Table, samples: pa.Table, *, entailment: float) -> pa.T
     """
     pairs = pl.DataFrame(scores.filter(pc.is_valid(scores["sample_index"])).select(_PAIR_COLUMNS))
     usable = pl.DataFrame(samples.filter(pc.equal(samples["outcome"], "ok")).select(_SAMPLE_COLUMNS)).unique()
-    p = pl.col("p_entailment").fill_nan(None)
+    pairs = pairs.with_columns(cs.float().fill_nan(None)).with_columns(
+        entails=entails.fill_null(value=False), is_read=pl.col("p_entailment").is_not_null()
+    )
     judged = pairs.group_by(_PAIR_COLUMNS[:3]).agg(
-        entails=(p >= entailment).any(), is_read=p.is_not_null().all() | (p >= entailment).any()
+        entails=pl.col("entails").any(), is_read=pl.col("is_read").all() | pl.col("entails").any()
     )
     judged = judged.join(usable.with_columns(ok=pl.lit(value=True)), on=_SAMPLE_COLUMNS, how="left")
     counted = pl.col("ok").fill_null(value=False) & pl.col("is_read").fill_null(value=False)
@@ -157,7 +160,10 @@ def agreement(scores: pa.Table, samples: pa.Table, *, entailment: float) -> pa.T
     return conform(out.drop("n_entailing").to_arrow(), AGREEMENT, where="agreement of samples")
 
 
-_PAIR_COLUMNS: Final = ["request_id", "claim_index", "sample_index", "p_entailment"]
+_PAIR_COLUMNS: Final = [
+    *("request_id", "claim_index", "sample_index"),
+    *("p_entailment", "p_contradiction", "overlap"),
+]
 _SAMPLE_COLUMNS: Final = ["request_id", "sample_index"]
 
 

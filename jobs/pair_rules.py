@@ -12,26 +12,26 @@ import pyarrow as pa
 
 from claimscore.jobs.config import VerdictsConfig
 from claimscore.jobs.frames import as_frame
+from claimscore.jobs.thresholds import Thresholds, log_odds
 
 KEY = ["request_id", "claim_index"]
 
 
-def entailing(scores: pa.Table, threshold: float) -> pa.Array:
+def entailing(scores: pa.Table, entails: pl.Expr) -> pa.Array:
     """Boolean beside `scores`: the pair is entailed (false for a pair without probabilities)."""
-    return (
-        as_frame(scores)
-        .select((pl.col("p_entailment") >= threshold).fill_null(value=False))
-        .to_series()
-        .to_arrow()
-    )
+    return as_frame(scores).select(entails.fill_null(value=False)).to_series().to_arrow()
+
+
+def surely(least: float) -> pl.Expr:
+    """P(entailment) is at least this."""
+    return pl.col("p_entailment") >= least
 
 
 def outcomes(
     scores: pa.Table,
     pair_missing: pa.Array,
     *,
-    entailment: float,
-    contradiction: float,
+    thresholds: Thresholds,
     config: VerdictsConfig,
 ) -> pl.DataFrame:
     """`scores` with what each pair means for its claim.
@@ -39,26 +39,26 @@ def outcomes(
     Args:
         scores: records.SCORES.
         pair_missing: list<string> beside `scores`: values of the claim that the premise of an entailing pair lacks.
-        entailment: P(entailment) from which a pair entails.
-        contradiction: P(contradiction) from which a pair contradicts, if the premise speaks of the same things.
+        thresholds: from which numbers on a pair entails, or contradicts, if the premise speaks of the same things.
         config: the vetoes.
 
     Returns:
-        Beside the columns of `scores`: pair (row number), supports, vetoed (entails, but lacks a value), outbid (entails,
+        Beside the columns of `scores`: pair (row number), support (what the threshold is for), supports, vetoed (entails, but lacks a value), outbid (entails,
         but a rival value more surely), contradicts, opposes (contradicts in nearly the claim's words), n_spans, chunk (of the first span) and missing. No scores, no rows.
     """
     missing = pl.Series("missing", pair_missing.to_pylist(), dtype=pl.List(pl.String))
-    entails = (pl.col("p_entailment") >= entailment).fill_null(value=False)
+    entails = thresholds.entails()
     lacks = (pl.col("missing").list.len() > 0).fill_null(value=False) & pl.lit(config.number_veto)
     outbid = (
-        (_log_odds(pl.col("p_rival")) - _log_odds(pl.col("p_entailment"))) > config.rival_margin
+        (log_odds(pl.col("p_rival")) - log_odds(pl.col("p_entailment"))) > config.rival_margin
     ).fill_null(value=False)
     contradicts = (
-        (pl.col("p_contradiction") >= contradiction) & (pl.col("overlap") >= config.contradiction_overlap)
+        (pl.col("p_contradiction") >= thresholds.contradiction)
+        & (pl.col("overlap") >= config.contradiction_overlap)
     ).fill_null(value=False)
     return (
         as_frame(scores)
-        .with_columns(missing)
+        .with_columns(missing, support=thresholds.support())
         .with_row_index("pair")
         .with_columns(
             supports=entails & ~lacks & ~outbid,
@@ -72,21 +72,16 @@ def outcomes(
     )
 
 
-def _log_odds(p: pl.Expr) -> pl.Expr:
-    p = p.cast(pl.Float64).clip(1e-6, 1 - 1e-6)
-    return (p / (1 - p)).log()
-
-
 def best_of_claims(pairs: pl.DataFrame) -> pl.DataFrame:
     """Of each claim the pair that supports, was vetoed, contradicts and comes nearest, each best first; and counts."""
     # One window before several joined (a window that carries the claim alone says whose citation it is), cited
     # before uncited, then the judge's own order; `pair` makes it total.
     order = [
-        ("supports", ["n_spans", "is_cited", "p_entailment"], [False, True, True]),
-        ("vetoed", ["is_cited", "p_entailment"], [True, True]),
-        ("outbid", ["is_cited", "p_entailment"], [True, True]),
+        ("supports", ["n_spans", "is_cited", "support"], [False, True, True]),
+        ("vetoed", ["is_cited", "support"], [True, True]),
+        ("outbid", ["is_cited", "support"], [True, True]),
         ("contradicts", ["p_contradiction", "is_cited"], [True, True]),
-        ("judged", ["p_entailment"], [True]),
+        ("judged", ["support"], [True]),
     ]
     pairs = pairs.with_columns(judged=pl.col("p_entailment").is_not_null())
     out = pairs.group_by(KEY, maintain_order=True).agg(

@@ -33,6 +33,7 @@ from claimscore.jobs import (
 from claimscore.jobs.config import Config, SamplesConfig
 from claimscore.jobs.errors import ModelError
 from claimscore.jobs.records import SCORES
+from claimscore.jobs.thresholds import Thresholds
 from claimscore.jobs.windows import N_SPECIAL_TOKENS, Bools, as_array, list_array
 
 T = TypeVar("T")
@@ -165,7 +166,8 @@ def _carrying(log: pa.Table, claims: pa.Table, scores: pa.Table, config: Config)
 
     Stricter than any `[verdicts]`, on which scores must not depend.
     """
-    missing = signals.missing_of_entailing(log, claims, scores, config.evidence.join_below)
+    sure = pair_rules.entailing(scores, pair_rules.surely(config.evidence.join_below))
+    missing = signals.missing_of(log, claims, scores, sure)
     holds = np.asarray(pc.equal(pc.list_value_length(missing), 0).fill_null(False))
     rivalled = pc.greater(scores.column("p_rival"), scores.column("p_entailment")).fill_null(False)
     return np.asarray(holds & ~np.asarray(rivalled))
@@ -175,7 +177,9 @@ def _with_rivals(
     log: pa.Table, claims: pa.Table, found: pa.Table, scores: pa.Table, judge: Judge, config: Config
 ) -> pa.Table:
     """`scores` of the pairs `found`; those that entail are also asked for the claim with another value of the premise."""
-    rows = np.flatnonzero(np.asarray(pair_rules.entailing(scores, config.evidence.rivals_above)))
+    rows = np.flatnonzero(
+        np.asarray(pair_rules.entailing(scores, pair_rules.surely(config.evidence.rivals_above)))
+    )
     entailing = scores.take(pa.array(rows))
     texts, _ = signals.texts_and_questions(log, claims, entailing)
     tested, tried = rivals.rival_pairs(
@@ -232,13 +236,14 @@ def make_verdicts(
     config: Config,
 ) -> pa.Table:
     """records.VERDICTS of `claims`: no model."""
-    thresholds = verdicts.Thresholds.of(config.card, config.verdicts)
+    thresholds = Thresholds.of(config)
+    entailed = pair_rules.entailing(scores, thresholds.entails())
     return verdicts.decide(
         claims,
         scores,
-        pair_missing=signals.missing_of_entailing(log, claims, scores, thresholds.entailment),
+        pair_missing=signals.missing_of(log, claims, scores, entailed),
         novelty=signals.novelty(log, claims),
-        agreement=consistency.agreement(sample_scores, samples, entailment=thresholds.entailment),
+        agreement=consistency.agreement(sample_scores, samples, entails=thresholds.entails()),
         log=log,
         thresholds=thresholds,
         config=config.verdicts,

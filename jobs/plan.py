@@ -22,7 +22,7 @@ STAGE_VERSIONS = {
     "claims": "2",
     "scores": "2",
     "sample_scores": "1",
-    "verdicts": "2",
+    "verdicts": "3",
     "answers": "1",
     "metrics": "1",
 }
@@ -172,7 +172,7 @@ def table_parts(
     parts["verdicts"] = {
         "scores": _chained(parts, "sample_scores"),
         "[verdicts]": fingerprint(config.verdicts),
-        THRESHOLDS: fingerprint([config.card.entailment, config.card.contradiction]),
+        THRESHOLDS: fingerprint([config.card.entailment, config.card.contradiction, config.card.combiner]),
     }
     parts["answers"] = {"verdicts": _chained(parts, "verdicts"), "[policy]": fingerprint(config.policy)}
     return {table: made_from | {"stage version": STAGE_VERSIONS[table]} for table, made_from in parts.items()}

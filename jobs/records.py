@@ -310,6 +310,7 @@ VERDICTS = _schema(
     ("evidence_start", _int),
     ("evidence_end", _int),
     ("evidence_quote", _string),
+    ("support", _float),
     ("p_entailment", _float),
     ("p_neutral", _float),
     ("p_contradiction", _float),

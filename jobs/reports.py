@@ -178,6 +178,8 @@ def _explanation(verdict: dict[str, Any]) -> str:
         parts.append(
             f"entailment {verdict['p_entailment']:.2f}, contradiction {verdict['p_contradiction']:.2f}"
         )
+    if verdict["support"] != verdict["p_entailment"]:
+        parts.append(f"combined {verdict['support']:.2f}")
     if verdict["missing_values"]:
         parts.append(f"not in the evidence: {', '.join(verdict['missing_values'])}")
     if verdict["rival"]:

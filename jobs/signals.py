@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from claimscore.jobs import citations, evidence, pair_rules, rules, triage
+from claimscore.jobs import citations, evidence, rules, triage
 from claimscore.jobs.config import Config
 from claimscore.jobs.windows import as_array, list_array, list_offsets
 
@@ -18,14 +18,14 @@ QUOTED_BYTES = 32 * 1024 * 1024
 """Chunk text that is laid beside claims with quotations at a time: claims x chunks may be gigabytes."""
 
 
-def missing_of_entailing(log: pa.Table, claims: pa.Table, scores: pa.Table, threshold: float) -> pa.Array:
-    """Beside `scores`: values of the claim that the premise lacks; null for pairs that entail nothing anyway."""
-    entails = np.flatnonzero(np.asarray(pair_rules.entailing(scores, threshold)))
+def missing_of(log: pa.Table, claims: pa.Table, scores: pa.Table, entails: pa.Array) -> pa.Array:
+    """Beside `scores`: values of the claim that the premise lacks; null for pairs that are not entailed anyway."""
+    rows = np.flatnonzero(np.asarray(entails))
     out: list[list[str] | None] = [None] * scores.num_rows
-    chosen = scores.take(pa.array(entails))
+    chosen = scores.take(pa.array(rows))
     texts, questions = texts_and_questions(log, claims, chosen)
     missing = rules.missing_values(texts, evidence.premise_texts(chosen, log), questions)
-    for row, values in zip(entails.tolist(), missing.to_pylist(), strict=True):
+    for row, values in zip(rows.tolist(), missing.to_pylist(), strict=True):
         out[row] = values
     return pa.array(out, pa.list_(pa.string()))
 

@@ -7,32 +7,15 @@ have carried it. Thresholds come from the judge card. The module knows neither a
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import polars as pl
 import pyarrow as pa
 
 from claimscore.jobs import pair_rules
-from claimscore.jobs.config import JudgeCard, VerdictsConfig
+from claimscore.jobs.config import VerdictsConfig
 from claimscore.jobs.frames import as_frame
 from claimscore.jobs.pair_rules import KEY
 from claimscore.jobs.records import VERDICTS, CitationState, HallucinationType, Rule, Verdict, conform
-
-
-@dataclass(frozen=True, slots=True)
-class Thresholds:
-    """Where a probability becomes a label: the card's, unless `[verdicts]` says otherwise."""
-
-    entailment: float
-    contradiction: float
-
-    @classmethod
-    def of(cls, card: JudgeCard, config: VerdictsConfig) -> Thresholds:
-        """The thresholds in force for one judge card and one `[verdicts]` section."""
-        return cls(
-            entailment=card.entailment if config.entailment is None else config.entailment,
-            contradiction=card.contradiction if config.contradiction is None else config.contradiction,
-        )
+from claimscore.jobs.thresholds import Thresholds
 
 
 def decide(
@@ -68,8 +51,7 @@ def decide(
     pairs = pair_rules.outcomes(
         scores,
         pair_missing,
-        entailment=thresholds.entailment,
-        contradiction=thresholds.contradiction,
+        thresholds=thresholds,
         config=config,
     )
     frame = as_frame(claims).hstack(as_frame(novelty))
@@ -146,7 +128,16 @@ def _with_evidence(frame: pl.DataFrame, pairs: pl.DataFrame) -> pl.DataFrame:
         .then(pl.col("against_pair"))
         .otherwise(pl.coalesce("supports_pair", "outbid_pair", "vetoed_pair", "judged_pair"))
     )
-    columns = ["pair", "premise", "p_entailment", "p_neutral", "p_contradiction", "missing", "rival"]
+    columns = [
+        "pair",
+        "premise",
+        "support",
+        "p_entailment",
+        "p_neutral",
+        "p_contradiction",
+        "missing",
+        "rival",
+    ]
     contradicting = pairs.select(against_pair=pl.col("pair"), contradicting=pl.col("premise"))
     return (
         frame.with_columns(pair=shown)

@@ -66,7 +66,7 @@ def record(name: str, config: Config, gold: Path | None) -> dict[str, Any]:
         "commit": _git("rev-parse", "--short", "HEAD"),
         "machine": {"cpus": os.cpu_count(), "processor": _processor(), "system": platform.system()},
         "versions": run["versions"],
-        "thresholds": dataclasses.asdict(pipeline.verdicts.Thresholds.of(config.card, config.verdicts)),
+        "thresholds": dataclasses.asdict(pipeline.Thresholds.of(config)),
         "wall_s": run["wall_s"],
         "days": days,
     }

@@ -108,6 +108,7 @@ COLUMNS: dict[str, dict[str, str]] = {
         "evidence_start": "First code point of that premise in the chunk's text",
         "evidence_end": "Code point after that premise in the chunk's text",
         "evidence_quote": "Text of that premise; pieces of several chunks are joined by […]",
+        "support": "What was compared with the card's entailment threshold: P(entailment), or what its combiner makes of the pair",
         "p_entailment": "The judge's probability that this premise entails the claim",
         "p_neutral": "The judge's probability that it does neither",
         "p_contradiction": "The judge's probability that this premise contradicts the claim",

@@ -9,7 +9,8 @@ import pytest
 from config_fixture import CARD, write
 
 from claimscore.jobs import config as config_module
-from claimscore.jobs.config import Config, as_toml_like, load_card, load_config
+from claimscore.jobs.config import Combiner, Config, as_toml_like, load_card, load_config
+from claimscore.jobs.errors import ConfigError
 
 
 def test_the_least_file_has_every_default(tmp_path):
@@ -160,3 +161,13 @@ def test_a_config_cannot_be_changed(tmp_path):
 def test_config_and_sections_name_the_same_sections():
     """Every field of Config but the path is a section of the file."""
     assert {f.name for f in dataclasses.fields(Config)} - {"path"} == set(config_module._SECTIONS)
+
+
+def test_a_card_may_carry_a_combiner(tmp_path):
+    """The fitted weights of a card are read, and a misspelt one is an error that names the nearest."""
+    (tmp_path / "card.toml").write_text(CARD + "[combiner]\nintercept = -2\nentailment = 1\noverlap = 3.5\n")
+    assert load_card(tmp_path / "card.toml").combiner == Combiner(intercept=-2.0, entailment=1.0, overlap=3.5)
+
+    (tmp_path / "card.toml").write_text(CARD + "[combiner]\nintercept = -2\nentailmnt = 1\n")
+    with pytest.raises(ConfigError, match="combiner: has no key 'entailmnt'; did you mean 'entailment'"):
+        load_card(tmp_path / "card.toml")

@@ -8,6 +8,7 @@ from config_fixture import CARD, write
 
 from claimscore.jobs import config as config_module
 from claimscore.jobs.config import (
+    Combiner,
     JudgeCard,
     JudgeConfig,
     ReadConfig,
@@ -17,9 +18,10 @@ from claimscore.jobs.config import (
 )
 
 SECTIONS = [*config_module._SECTIONS.values(), JudgeCard]
-CARDS = {
+TABLES = {
     "judge_card": JudgeCard(name="a", model="m", entailment=0.5),
     "checker_card": JudgeCard(name="b", model="m", entailment=0.5),
+    "combiner": Combiner(intercept=0.0, entailment=1.0),
 }
 # Words that are chosen from a list: another one of the list.
 OTHER_WORDS = {"dtype": "float32", "device": "cpu", "conflict": "unscored"}
@@ -39,8 +41,8 @@ def least(kind):
 def changed(section, name):
     """The section with another valid value of one field."""
     value = getattr(section, name)
-    if name in CARDS:
-        other = CARDS[name]
+    if name in TABLES:
+        other = TABLES[name]
     elif name in OTHER_WORDS:
         other = OTHER_WORDS[name]
     elif isinstance(value, bool):
@@ -133,5 +135,5 @@ def test_a_judges_card_is_not_hashed_with_the_claims(tmp_path):
 def test_the_judge_section_does_not_hash_its_card():
     """The card is hashed by itself, once, into the name of the series."""
     assert fingerprint(JudgeConfig(card="x")) == fingerprint(
-        JudgeConfig(card="x", judge_card=CARDS["judge_card"])
+        JudgeConfig(card="x", judge_card=TABLES["judge_card"])
     )

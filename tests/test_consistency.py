@@ -1,5 +1,6 @@
 """Samples: their keys, outcomes and prompts, and the share of them that entails a claim."""
 
+import polars as pl
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings
@@ -38,7 +39,7 @@ def scores_of(*rows):
 
 def agreed(scores, samples):
     """(request_id, claim_index) -> (consistency, usable samples)."""
-    table = consistency.agreement(scores, samples, entailment=0.5)
+    table = consistency.agreement(scores, samples, entails=pl.col("p_entailment") >= 0.5)
     assert table.schema == consistency.AGREEMENT
     return {
         (row["request_id"], row["claim_index"]): (row["consistency"], row["n_samples_usable"])
@@ -202,8 +203,13 @@ def test_no_pairs_give_no_rows():
 def test_agreement_depends_on_no_order_of_rows(rows, shuffle):
     """Shuffled scores and samples give the same table."""
     usable = [(r, k, "ok" if k else "refusal") for r in "ab" for k in range(4)]
-    expected = consistency.agreement(scores_of(*rows), samples_of(*usable), entailment=0.5)
+    expected = consistency.agreement(
+        scores_of(*rows), samples_of(*usable), entails=pl.col("p_entailment") >= 0.5
+    )
     shuffle.shuffle(rows)
     shuffle.shuffle(usable)
 
-    assert consistency.agreement(scores_of(*rows), samples_of(*usable), entailment=0.5) == expected
+    assert (
+        consistency.agreement(scores_of(*rows), samples_of(*usable), entails=pl.col("p_entailment") >= 0.5)
+        == expected
+    )

@@ -76,8 +76,9 @@ MAY_IMPORT = {
     "dates": (),
     "units": (),
     "referee": (),
-    "pair_rules": (),
-    "verdicts": ("pair_rules",),
+    "thresholds": (),
+    "pair_rules": ("thresholds",),
+    "verdicts": ("pair_rules", "thresholds"),
     "answers": (),
     "metrics": (),
     "compare": (),
@@ -89,9 +90,9 @@ MAY_IMPORT = {
     # What joins the stages: one page, the files around it, a day, a cluster.
     "pipeline": (
         *("answers", "citations", "consistency", "decompose", "evidence", "pair_rules", "pairs", "rivals"),
-        *("rules", "segment", "signals", "triage", "verdicts", "windows"),
+        *("rules", "segment", "signals", "thresholds", "triage", "verdicts", "windows"),
     ),
-    "signals": ("citations", "evidence", "pair_rules", "rules", "triage", "windows"),
+    "signals": ("citations", "evidence", "rules", "triage", "windows"),
     "plan": ("checkpoint", "layout", "store"),
     "privacy": (),
     "shard_run": ("consistency", "pipeline", "plan", "privacy", "read", "store"),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+import math
 from typing import Any
 
 import polars as pl
@@ -10,9 +12,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from claimscore.jobs.config import VerdictsConfig
+from claimscore.jobs.config import Combiner, VerdictsConfig
 from claimscore.jobs.records import CLAIMS, LOG, SCORES
-from claimscore.jobs.verdicts import Thresholds, decide
+from claimscore.jobs.thresholds import Thresholds
+from claimscore.jobs.verdicts import decide
 
 THRESHOLDS = Thresholds(entailment=0.8, contradiction=0.9)
 STRINGS = pa.list_(pa.string())
@@ -47,6 +50,7 @@ def judge(
     missing: list[list[str] | None] | None = None,
     novelty: dict | None = None,
     agreement: list[dict] | None = None,
+    thresholds: Thresholds = THRESHOLDS,
     **config: Any,
 ) -> dict:
     """The verdict on claim 0."""
@@ -74,11 +78,64 @@ def judge(
         novelty=pa.Table.from_pylist([novel], schema=pa.schema(list(kinds.items()))),
         agreement=pa.Table.from_pylist(agreement or [], schema=pa.schema(list(agreed.items()))),
         log=log,
-        thresholds=THRESHOLDS,
+        thresholds=thresholds,
         config=VerdictsConfig(**config),
     )
     (row,) = table.to_pylist()
     return row
+
+
+COMBINED = Thresholds(
+    entailment=0.5,
+    contradiction=0.9,
+    combiner=Combiner(intercept=-3.0, entailment=1.0, contradiction=-0.5, overlap=4.0),
+    least=0.3,
+)
+
+
+def test_the_combiner_is_the_logistic_of_its_weights():
+    """Log odds of both probabilities and the shared words, weighed by the card, are what the threshold is for."""
+    row = judge([a_pair(0, 0.6, 0.2, overlap=0.5)], thresholds=COMBINED)
+
+    logit = -3.0 + math.log(0.6 / 0.4) - 0.5 * math.log(0.2 / 0.8) + 4.0 * 0.5
+    assert row["support"] == pytest.approx(1 / (1 + math.exp(-logit)), rel=1e-6)
+    assert row["verdict"] == "supported"
+
+
+@pytest.mark.parametrize(
+    ("pair", "verdict"),
+    [
+        ({"overlap": 1.0}, "supported"),
+        ({"overlap": 0.1}, "unsupported"),
+        ({"overlap": None}, "unsupported"),
+        ({"overlap": 1.0, "rival": "6", "p_rival": 0.99}, "unsupported"),
+    ],
+)
+def test_the_combiner_weighs_shared_words_and_lifts_no_veto(pair, verdict):
+    """The same probabilities support where the premise holds the claim's words, and never where a rival is surer."""
+    assert judge([a_pair(0, 0.6, 0.1, **pair)], thresholds=COMBINED)["verdict"] == verdict
+
+
+def test_the_combiner_lifts_no_missing_value():
+    """A premise that lacks the claim's number does not support it, however the words agree."""
+    row = judge([a_pair(0, 0.99, overlap=1.0)], missing=[["5"]], thresholds=COMBINED)
+
+    assert (row["verdict"], row["decided_by"]) == ("unsupported", "number_veto")
+
+
+def test_no_combiner_counts_what_was_not_tried_with_rivals():
+    """Below `least` no rival values were tried, so words alone never make such a pair support."""
+    eager = dataclasses.replace(COMBINED, combiner=Combiner(intercept=9.0, entailment=1.0))
+
+    assert judge([a_pair(0, 0.29, overlap=1.0)], thresholds=eager)["verdict"] == "unsupported"
+    assert judge([a_pair(0, 0.31, overlap=1.0)], thresholds=eager)["verdict"] == "supported"
+
+
+def test_without_a_combiner_support_is_the_probability():
+    """A card without a combiner compares P(entailment) itself."""
+    row = judge([a_pair(0, 0.9)])
+
+    assert row["support"] == row["p_entailment"]
 
 
 def test_one_entailing_premise_supports():

@@ -1,0 +1,61 @@
+"""Where the numbers of a pair become a label: the judge card's thresholds and its fitted combiner.
+
+A small judge is sure of things that its premise hardly speaks of, and doubts what stands there word for word; a
+logistic of its two probabilities and of the shared words orders claims better than P(entailment) alone. The weights are
+the card's, fitted on labelled claims. Knows no pair's meaning and no verdict.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import polars as pl
+
+from claimscore.jobs.config import Combiner, Config
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Thresholds:
+    """The card's thresholds, unless `[verdicts]` says otherwise."""
+
+    entailment: float
+    contradiction: float
+    combiner: Combiner | None = None
+    """Of the judge card; None: P(entailment) is compared with `entailment`."""
+    least: float = 0.0
+    """The lowest P(entailment) that a combiner may count as entailed: no rival values were tried below it."""
+
+    @classmethod
+    def of(cls, config: Config) -> Thresholds:
+        """The thresholds in force."""
+        card, own = config.card, config.verdicts
+        return cls(
+            entailment=card.entailment if own.entailment is None else own.entailment,
+            contradiction=card.contradiction if own.contradiction is None else own.contradiction,
+            combiner=card.combiner,
+            least=config.evidence.rivals_above if card.combiner else 0.0,
+        )
+
+    def support(self) -> pl.Expr:
+        """What is compared with `entailment`, of the columns of records.SCORES; null without probabilities."""
+        weights = self.combiner
+        if weights is None:
+            return pl.col("p_entailment")
+        logit = (
+            weights.intercept
+            + weights.entailment * log_odds(pl.col("p_entailment"))
+            + weights.contradiction * log_odds(pl.col("p_contradiction"))
+            + weights.overlap * pl.col("overlap").fill_null(0.0)
+        )
+        return (1 / (1 + (-logit).exp())).cast(pl.Float32)
+
+    def entails(self) -> pl.Expr:
+        """Whether a pair is entailed; false without probabilities."""
+        found = (self.support() >= self.entailment) & (pl.col("p_entailment") >= self.least)
+        return found.fill_null(value=False)
+
+
+def log_odds(p: pl.Expr) -> pl.Expr:
+    """log(p / (1 - p)), with p held between 1e-6 and 1 - 1e-6."""
+    p = p.cast(pl.Float64).clip(1e-6, 1 - 1e-6)
+    return (p / (1 - p)).log()
