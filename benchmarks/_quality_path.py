@@ -63,7 +63,7 @@ def judge_cases(cases: Sequence[Case], judge: pipeline.Judge, config: Config) ->
         log, claims, scores, SCORES.empty_table(), SAMPLES.empty_table(), config
     )
     judged = scores.column("p_entailment").is_valid()
-    missing = signals.missing_of(log, claims, scores, judged).to_pylist()
+    missing = signals.lacking(log, claims, scores, judged, judged).column("missing_values").to_pylist()
     return Judged(
         margins=margins(cases, scores, missing),
         verdicts=verdicts.to_pylist(),

@@ -211,6 +211,8 @@ class Combiner:
     """Weight of the log odds of P(contradiction)."""
     overlap: float = 0.0
     """Weight of the share of the claim's tokens that the premise holds."""
+    names: float = 0.0
+    """Weight of each name of the claim that the premise lacks, up to three."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

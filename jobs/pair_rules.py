@@ -17,9 +17,9 @@ from claimscore.jobs.thresholds import Thresholds, log_odds
 KEY = ["request_id", "claim_index"]
 
 
-def entailing(scores: pa.Table, entails: pl.Expr) -> pa.Array:
-    """Boolean beside `scores`: the pair is entailed (false for a pair without probabilities)."""
-    return as_frame(scores).select(entails.fill_null(value=False)).to_series().to_arrow()
+def holds(scores: pa.Table, what: pl.Expr) -> pa.Array:
+    """Boolean beside `scores`: whether this holds of the pair; false where it is null, as without probabilities."""
+    return as_frame(scores).select(what.fill_null(value=False)).to_series().to_arrow()
 
 
 def surely(least: float) -> pl.Expr:
@@ -29,7 +29,7 @@ def surely(least: float) -> pl.Expr:
 
 def outcomes(
     scores: pa.Table,
-    pair_missing: pa.Array,
+    lacking: pa.Table,
     *,
     thresholds: Thresholds,
     config: VerdictsConfig,
@@ -38,7 +38,8 @@ def outcomes(
 
     Args:
         scores: records.SCORES.
-        pair_missing: list<string> beside `scores`: values of the claim that the premise of an entailing pair lacks.
+        lacking: beside `scores`, missing_values and missing_names (list<string>): what of the claim the premise lacks; null
+            where neither could decide anything.
         thresholds: from which numbers on a pair entails, or contradicts, if the premise speaks of the same things.
         config: the vetoes.
 
@@ -46,19 +47,22 @@ def outcomes(
         Beside the columns of `scores`: pair (row number), support (what the threshold is for), supports, vetoed (entails, but lacks a value), outbid (entails,
         but a rival value more surely), contradicts, opposes (contradicts in nearly the claim's words), n_spans, chunk (of the first span) and missing. No scores, no rows.
     """
-    missing = pl.Series("missing", pair_missing.to_pylist(), dtype=pl.List(pl.String))
-    entails = thresholds.entails()
+    beside = as_frame(lacking).select(missing="missing_values", n_names=pl.col("missing_names").list.len())
+    entails = thresholds.entails(pl.col("n_names"))
     lacks = (pl.col("missing").list.len() > 0).fill_null(value=False) & pl.lit(config.number_veto)
     outbid = (
         (log_odds(pl.col("p_rival")) - log_odds(pl.col("p_entailment"))) > config.rival_margin
     ).fill_null(value=False)
+    # A passage that lacks a name of the claim speaks of something else: it says nothing against the claim.
     contradicts = (
-        (pl.col("p_contradiction") >= thresholds.contradiction)
-        & (pl.col("overlap") >= config.contradiction_overlap)
-    ).fill_null(value=False)
+        thresholds.contradicts()
+        & (pl.col("overlap") >= config.contradiction_overlap).fill_null(value=False)
+        & (pl.col("n_names").fill_null(0) == 0)
+    )
     return (
         as_frame(scores)
-        .with_columns(missing, support=thresholds.support())
+        .hstack(beside)
+        .with_columns(support=thresholds.support(pl.col("n_names")))
         .with_row_index("pair")
         .with_columns(
             supports=entails & ~lacks & ~outbid,

@@ -166,8 +166,9 @@ def _carrying(log: pa.Table, claims: pa.Table, scores: pa.Table, config: Config)
 
     Stricter than any `[verdicts]`, on which scores must not depend.
     """
-    sure = pair_rules.entailing(scores, pair_rules.surely(config.evidence.join_below))
-    missing = signals.missing_of(log, claims, scores, sure)
+    sure = pair_rules.holds(scores, pair_rules.surely(config.evidence.join_below))
+    never = pa.array(np.zeros(scores.num_rows, np.bool_))
+    missing = signals.lacking(log, claims, scores, sure, never).column("missing_values")
     holds = np.asarray(pc.equal(pc.list_value_length(missing), 0).fill_null(False))
     rivalled = pc.greater(scores.column("p_rival"), scores.column("p_entailment")).fill_null(False)
     return np.asarray(holds & ~np.asarray(rivalled))
@@ -178,7 +179,7 @@ def _with_rivals(
 ) -> pa.Table:
     """`scores` of the pairs `found`; those that entail are also asked for the claim with another value of the premise."""
     rows = np.flatnonzero(
-        np.asarray(pair_rules.entailing(scores, pair_rules.surely(config.evidence.rivals_above)))
+        np.asarray(pair_rules.holds(scores, pair_rules.surely(config.evidence.rivals_above)))
     )
     entailing = scores.take(pa.array(rows))
     texts, _ = signals.texts_and_questions(log, claims, entailing)
@@ -237,11 +238,13 @@ def make_verdicts(
 ) -> pa.Table:
     """records.VERDICTS of `claims`: no model."""
     thresholds = Thresholds.of(config)
-    entailed = pair_rules.entailing(scores, thresholds.entails())
+    entailed, contradicted = (
+        pair_rules.holds(scores, what) for what in (thresholds.may_entail(), thresholds.contradicts())
+    )
     return verdicts.decide(
         claims,
         scores,
-        pair_missing=signals.missing_of(log, claims, scores, entailed),
+        lacking=signals.lacking(log, claims, scores, entailed, contradicted),
         novelty=signals.novelty(log, claims),
         agreement=consistency.agreement(sample_scores, samples, entails=thresholds.entails()),
         log=log,

@@ -18,16 +18,38 @@ QUOTED_BYTES = 32 * 1024 * 1024
 """Chunk text that is laid beside claims with quotations at a time: claims x chunks may be gigabytes."""
 
 
-def missing_of(log: pa.Table, claims: pa.Table, scores: pa.Table, entails: pa.Array) -> pa.Array:
-    """Beside `scores`: values of the claim that the premise lacks; null for pairs that are not entailed anyway."""
-    rows = np.flatnonzero(np.asarray(entails))
-    out: list[list[str] | None] = [None] * scores.num_rows
+def lacking(
+    log: pa.Table, claims: pa.Table, scores: pa.Table, entails: pa.Array, contradicts: pa.Array
+) -> pa.Table:
+    """Beside `scores`: missing_values and missing_names (list<string>), what of the claim the premise lacks.
+
+    Args:
+        log: records.LOG.
+        claims: records.CLAIMS.
+        scores: records.SCORES.
+        entails: boolean beside `scores`: values and names are looked for; null elsewhere.
+        contradicts: boolean beside `scores`: names are looked for.
+    """
+    looked_at = {
+        "missing_values": np.asarray(entails),
+        "missing_names": np.asarray(pc.or_(entails, contradicts)),
+    }
+    rows = np.flatnonzero(looked_at["missing_names"])
     chosen = scores.take(pa.array(rows))
     texts, questions = texts_and_questions(log, claims, chosen)
-    missing = rules.missing_values(texts, evidence.premise_texts(chosen, log), questions)
-    for row, values in zip(rows.tolist(), missing.to_pylist(), strict=True):
-        out[row] = values
-    return pa.array(out, pa.list_(pa.string()))
+    premises = evidence.premise_texts(chosen, log)
+    valued = pa.array(looked_at["missing_values"][rows])
+    found = {
+        "missing_values": rules.missing_values(*(a.filter(valued) for a in (texts, premises, questions))),
+        "missing_names": rules.missing_names(texts, premises),
+    }
+    return pa.table({name: _spread(values, looked_at[name]) for name, values in found.items()})
+
+
+def _spread(values: pa.Array, where: np.ndarray) -> pa.Array:
+    """`values` at the true places of `where`, in order; null at the others."""
+    places = np.cumsum(where) - 1
+    return values.take(pa.array(places, mask=~where))
 
 
 def texts_and_questions(log: pa.Table, claims: pa.Table, scores: pa.Table) -> tuple[pa.Array, pa.Array]:

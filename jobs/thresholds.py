@@ -13,6 +13,9 @@ import polars as pl
 
 from claimscore.jobs.config import Combiner, Config
 
+MOST_NAMES = 3
+"""More missing names than this say no more."""
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Thresholds:
@@ -36,8 +39,12 @@ class Thresholds:
             least=config.evidence.rivals_above if card.combiner else 0.0,
         )
 
-    def support(self) -> pl.Expr:
-        """What is compared with `entailment`, of the columns of records.SCORES; null without probabilities."""
+    def support(self, n_missing_names: pl.Expr | None = None) -> pl.Expr:
+        """What is compared with `entailment`, of the columns of records.SCORES; null without probabilities.
+
+        Args:
+            n_missing_names: names of the claim that the premise lacks; null and None: none.
+        """
         weights = self.combiner
         if weights is None:
             return pl.col("p_entailment")
@@ -46,13 +53,24 @@ class Thresholds:
             + weights.entailment * log_odds(pl.col("p_entailment"))
             + weights.contradiction * log_odds(pl.col("p_contradiction"))
             + weights.overlap * pl.col("overlap").fill_null(0.0)
+            + weights.names
+            * (pl.lit(0) if n_missing_names is None else n_missing_names.fill_null(0).clip(0, MOST_NAMES))
         )
         return (1 / (1 + (-logit).exp())).cast(pl.Float32)
 
-    def entails(self) -> pl.Expr:
+    def may_entail(self) -> pl.Expr:
+        """Whether a pair can be entailed, whatever the texts say; false without probabilities."""
+        least = self.entailment if self.combiner is None else self.least
+        return (pl.col("p_entailment") >= least).fill_null(value=False)
+
+    def contradicts(self) -> pl.Expr:
+        """Whether the judge says that the premise contradicts the claim; false without probabilities."""
+        return (pl.col("p_contradiction") >= self.contradiction).fill_null(value=False)
+
+    def entails(self, n_missing_names: pl.Expr | None = None) -> pl.Expr:
         """Whether a pair is entailed; false without probabilities."""
-        found = (self.support() >= self.entailment) & (pl.col("p_entailment") >= self.least)
-        return found.fill_null(value=False)
+        is_enough = (self.support(n_missing_names) >= self.entailment).fill_null(value=False)
+        return is_enough & self.may_entail()
 
 
 def log_odds(p: pl.Expr) -> pl.Expr:

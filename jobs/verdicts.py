@@ -22,7 +22,7 @@ def decide(
     claims: pa.Table,
     scores: pa.Table,
     *,
-    pair_missing: pa.Array,
+    lacking: pa.Table,
     novelty: pa.Table,
     agreement: pa.Table,
     log: pa.Table,
@@ -34,7 +34,8 @@ def decide(
     Args:
         claims: records.CLAIMS.
         scores: records.SCORES of the evidence pairs of these claims (sample_index null); a claim has at least one row.
-        pair_missing: list<string> beside `scores`: values of the claim that the premise of an entailing pair lacks.
+        lacking: beside `scores`, missing_values and missing_names (list<string>): what of the claim the premise lacks;
+            null where neither could decide anything.
         novelty: beside `claims`: missing_values and missing_names (list<string>: in no chunk at all), conflated
             (bool: all of it in the evidence, never together) and quotes_found (bool, null without quotations).
         agreement: request_id, claim_index, consistency, n_samples_usable; claims may be absent.
@@ -50,7 +51,7 @@ def decide(
     """
     pairs = pair_rules.outcomes(
         scores,
-        pair_missing,
+        lacking,
         thresholds=thresholds,
         config=config,
     )

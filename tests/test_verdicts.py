@@ -43,11 +43,17 @@ def a_claim(cited: tuple[str, ...] = (), fabricated: tuple[str, ...] = (), **mor
     return row | {"cited_ids": list(cited), "fabricated_marks": list(fabricated)} | more
 
 
+def lacking_of(values: list[list[str] | None], names: list[list[str] | None]) -> pa.Table:
+    """What the premise of each pair lacks."""
+    return pa.table({"missing_values": pa.array(values, STRINGS), "missing_names": pa.array(names, STRINGS)})
+
+
 def judge(
     pairs: list[dict],
     claim: dict | None = None,
     *,
     missing: list[list[str] | None] | None = None,
+    names: list[list[str] | None] | None = None,
     novelty: dict | None = None,
     agreement: list[dict] | None = None,
     thresholds: Thresholds = THRESHOLDS,
@@ -74,7 +80,7 @@ def judge(
     table = decide(
         pa.Table.from_pylist([claim or a_claim()], schema=CLAIMS),
         pa.Table.from_pylist(pairs, schema=SCORES),
-        pair_missing=pa.array(missing or [None] * len(pairs), STRINGS),
+        lacking=lacking_of(missing or [None] * len(pairs), names or [None] * len(pairs)),
         novelty=pa.Table.from_pylist([novel], schema=pa.schema(list(kinds.items()))),
         agreement=pa.Table.from_pylist(agreement or [], schema=pa.schema(list(agreed.items()))),
         log=log,
@@ -129,6 +135,25 @@ def test_no_combiner_counts_what_was_not_tried_with_rivals():
 
     assert judge([a_pair(0, 0.29, overlap=1.0)], thresholds=eager)["verdict"] == "unsupported"
     assert judge([a_pair(0, 0.31, overlap=1.0)], thresholds=eager)["verdict"] == "supported"
+
+
+def test_the_combiner_weighs_missing_names():
+    """Each name that the premise lacks counts against it, up to three; what was not looked for counts nothing."""
+    wary = dataclasses.replace(COMBINED, combiner=Combiner(intercept=0.0, entailment=1.0, names=-0.5))
+    logits = [
+        math.log(row["support"] / (1 - row["support"]))
+        for names in (None, [], ["A"], ["A", "B", "C"], ["A", "B", "C", "D"])
+        for row in [judge([a_pair(0, 0.9)], names=[names], thresholds=wary)]
+    ]
+
+    assert [round(logits[0] - logit, 3) for logit in logits] == [0, 0, 0.5, 1.5, 1.5]
+
+
+def test_a_passage_without_the_claims_names_contradicts_nothing():
+    """What is said of another subject is no contradiction, however sure the judge is."""
+    rows = [judge([a_pair(0, 0.01, 0.98)], names=[names]) for names in ([], ["Ledger"])]
+
+    assert [row["verdict"] for row in rows] == ["contradicted", "unsupported"]
 
 
 def test_without_a_combiner_support_is_the_probability():
@@ -368,7 +393,7 @@ def test_no_claims_give_an_empty_table():
     table = decide(
         CLAIMS.empty_table(),
         SCORES.empty_table(),
-        pair_missing=pa.array([], STRINGS),
+        lacking=lacking_of([], []),
         novelty=pa.schema(list(empty.items())).empty_table(),
         agreement=pa.schema(list(agreed.items())).empty_table(),
         log=LOG.empty_table(),
