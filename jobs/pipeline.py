@@ -6,12 +6,12 @@ objects in a test and on actors of a cluster; it knows no Ray. What is fresh and
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
+import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -23,8 +23,9 @@ from claimscore.jobs import (
     evidence,
     pair_rules,
     pairs,
+    refusals,
+    rewording,
     rivals,
-    rules,
     segment,
     signals,
     triage,
@@ -98,45 +99,7 @@ def _sentences(log: pa.Table, config: Config) -> pa.Table:
     """records.SENTENCES of the answers of `log`, with their citations and refusals."""
     sentences = segment.split_sentences(as_array(log.column("answer")), config.segment)
     sentences = citations.parse_citations(sentences, log, config.citations)
-    return _with_status_refusals(sentences, log, config)
-
-
-# What a refusal in free words says somewhere: that there is none, in the languages of our logs and their neighbours.
-_DENIES = re.compile(
-    r"\b(?:no|not|cannot|can't|couldn't|don't|doesn't|unable|sorry|nothing|none|without|unfortunately|nicht|kein\w*|leider"
-    r"|ne|pas|aucun\w*|désolé|ningun\w*|lamento|non|não|niet|geen)\b|n't\b|नहीं|没有|沒有|不|無|无|ない|ません|없",
-    re.IGNORECASE,
-)
-
-
-def _with_status_refusals(sentences: pa.Table, log: pa.Table, config: Config) -> pa.Table:
-    """Sentences of answers whose status is a refusal are refusals, where they deny and give no value and no citation.
-
-    A refusal in free words (`Sorry, the handbook says nothing about this`) is nothing that evidence could entail; a
-    fee, a date or a plain statement beside it is a claim like any other.
-    """
-    by_status = signals.refusal_statuses(log, config)
-    texts = as_array(sentences.column("text"))
-    cites = [
-        bool(a or b)
-        for a, b in zip(
-            *(sentences.column(n).to_pylist() for n in ("cited_ids", "fabricated_marks")), strict=True
-        )
-    ]
-    rows = zip(
-        sentences.column("is_refusal").to_pylist(),
-        sentences.column("answer_index").to_pylist(),
-        texts.to_pylist(),
-        cites,
-        rules.has_values(texts).to_pylist(),
-        strict=True,
-    )
-    refuses = [
-        is_refusal or (by_status[answer] and not (cited or valued) and _DENIES.search(text) is not None)
-        for is_refusal, answer, text, cited, valued in rows
-    ]
-    place = sentences.column_names.index("is_refusal")
-    return sentences.set_column(place, sentences.schema.field(place), pa.array(refuses, pa.bool_()))
+    return refusals.with_status_refusals(sentences, signals.refusal_statuses(log, config))
 
 
 def make_scores(log: pa.Table, claims: pa.Table, models: Models, config: Config, tick: Tick) -> pa.Table:
@@ -151,6 +114,7 @@ def make_scores(log: pa.Table, claims: pa.Table, models: Models, config: Config,
         unk_id=judge.unk_id,
     )
     single, probs_P3 = pairs.judge_pairs(found, judge.probabilities)
+    single = _with_reworded(log, claims, found, single, judge, config)
     single = _with_rivals(log, claims, found, single, judge, config)
     tick("pairs", single.num_rows)
     carries = _carrying(log, claims, single, config)
@@ -174,6 +138,28 @@ def _carrying(log: pa.Table, claims: pa.Table, scores: pa.Table, config: Config)
     return np.asarray(holds & ~np.asarray(rivalled))
 
 
+def _with_reworded(
+    log: pa.Table, claims: pa.Table, found: pa.Table, scores: pa.Table, judge: Judge, config: Config
+) -> pa.Table:
+    """`scores` of the pairs `found`; those in doubt are also asked for the claim with its values in the premise's writing."""
+    in_doubt = pair_rules.holds(
+        scores,
+        ~pair_rules.surely(config.evidence.join_below) & (pl.col("overlap") >= rewording.LEAST_OVERLAP),
+    )
+    rows = np.flatnonzero(np.asarray(in_doubt))
+    doubted = scores.take(pa.array(rows))
+    texts, _ = signals.texts_and_questions(log, claims, doubted)
+    tested, tried = rivals.variant_pairs(
+        found,
+        pa.array(rows),
+        rewording.reworded_claims(texts, evidence.premise_texts(doubted, log)),
+        encode=judge.encode,
+        max_pair_tokens=config.evidence.max_pair_tokens,
+    )
+    _, probs_P3 = pairs.judge_pairs(tested, judge.probabilities)
+    return rewording.with_reworded(scores, as_array(tried.column("row")), probs_P3)
+
+
 def _with_rivals(
     log: pa.Table, claims: pa.Table, found: pa.Table, scores: pa.Table, judge: Judge, config: Config
 ) -> pa.Table:
@@ -183,7 +169,7 @@ def _with_rivals(
     )
     entailing = scores.take(pa.array(rows))
     texts, _ = signals.texts_and_questions(log, claims, entailing)
-    tested, tried = rivals.rival_pairs(
+    tested, tried = rivals.variant_pairs(
         found,
         pa.array(rows),
         rivals.rival_claims(texts, evidence.premise_texts(entailing, log)),

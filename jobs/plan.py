@@ -20,7 +20,7 @@ from claimscore.jobs.store import Store, fingerprint_of
 STAGE_VERSIONS = {
     "quarantine": "1",
     "claims": "2",
-    "scores": "2",
+    "scores": "3",
     "sample_scores": "1",
     "verdicts": "3",
     "answers": "1",

@@ -58,31 +58,31 @@ def rival_claims(claims: pa.Array, premises: pa.Array) -> pa.Table:
     return pa.table(columns, schema=_RIVALS)
 
 
-def rival_pairs(
-    pairs: pa.Table, rows: pa.Array, rivals: pa.Table, *, encode: Encode, max_pair_tokens: int
+def variant_pairs(
+    pairs: pa.Table, rows: pa.Array, variants: pa.Table, *, encode: Encode, max_pair_tokens: int
 ) -> tuple[pa.Table, pa.Table]:
-    """The pairs that test `rivals`, and the rivals that were paired; those too long for the judge are left out.
+    """Pairs with another text of their claim, and the variants that were paired; those too long for the judge are left out.
 
     Args:
         pairs: PAIRS.
-        rows: the row of `pairs` that row k of `rival_claims`' input was, int64.
-        rivals: what `rival_claims` gave.
+        rows: the row of `pairs` that each claim of the variants was taken from, int64.
+        variants: row (of `rows`) and text, and what else is known of them.
         encode: texts -> ids without special tokens (Judge.encode).
         max_pair_tokens: premise, claim and special tokens.
 
     Returns:
-        PAIRS, and beside them row (int64, of `pairs`), text, rival. No rivals give no rows.
+        PAIRS, and beside them `variants` with row as the row of `pairs` (int64). No variants give no rows.
     """
-    rivals = rivals.set_column(0, "row", rows.cast(pa.int64()).take(rivals.column("row")))
-    tested = pairs.take(rivals.column("row"))
-    claim_ids = list_array(encode(as_array(rivals.column("text"))).column("ids"))
+    variants = variants.set_column(0, "row", rows.cast(pa.int64()).take(variants.column("row")))
+    tested = pairs.take(variants.column("row"))
+    claim_ids = list_array(encode(as_array(variants.column("text"))).column("ids"))
     n_premise = pc.list_value_length(list_array(tested.column("premise_ids")))
     n_tokens = pc.add(pc.add(n_premise, pc.list_value_length(claim_ids)), N_SPECIAL_TOKENS)
     place = PAIRS.get_field_index
     tested = tested.set_column(place("claim_ids"), PAIRS.field("claim_ids"), claim_ids)
     tested = tested.set_column(place("n_tokens"), PAIRS.field("n_tokens"), n_tokens.cast(pa.int32()))
     fits = pc.less_equal(n_tokens, max_pair_tokens)
-    return tested.filter(fits), rivals.filter(fits)
+    return tested.filter(fits), variants.filter(fits)
 
 
 def with_rivals(scores: pa.Table, rivals: pa.Table, entailment: Floats) -> pa.Table:

@@ -60,7 +60,7 @@ COMMON = {
     "origin": "Where the row comes from in a tracing tool, and the rule by which its evidence was found",
     "question": "The user's question",
     "answer": "The answer as the user saw it",
-    "p_entailment": "The judge's probability that the premise entails the claim",
+    "p_entailment": "The judge's probability that the premise entails the claim, or the claim with its values in the premise's writing",
     "p_neutral": "The judge's probability that it does neither",
     "p_contradiction": "The judge's probability that the premise contradicts the claim",
 }

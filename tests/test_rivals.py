@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from claimscore.jobs.pairs import PAIRS
 from claimscore.jobs.records import SCORES
-from claimscore.jobs.rivals import MAX_RIVALS, rival_claims, rival_pairs, with_rivals
+from claimscore.jobs.rivals import MAX_RIVALS, rival_claims, variant_pairs, with_rivals
 
 CASES = [
     ("Films go out for four weeks.", "Books go out for four weeks, films for one week.", ["one week"]),
@@ -98,7 +98,7 @@ def test_a_rival_pair_has_the_premise_of_its_row_and_the_new_claim():
     pairs = pa.Table.from_pylist([a_pair([1]), a_pair([2, 2]), a_pair([3] * 9)], PAIRS)
     rivals = pa.table({"row": pa.array([0, 1], pa.int32()), "text": ["ab", "c"], "rival": ["a", "c"]})
 
-    tested, kept = rival_pairs(pairs, pa.array([1, 2]), rivals, encode=encode, max_pair_tokens=8)
+    tested, kept = variant_pairs(pairs, pa.array([1, 2]), rivals, encode=encode, max_pair_tokens=8)
 
     assert tested.column("premise_ids").to_pylist() == [[2, 2]]
     assert tested.column("claim_ids").to_pylist() == [[97, 98]]
