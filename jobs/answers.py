@@ -57,7 +57,7 @@ def summarise(log: pa.Table, verdicts: pa.Table, signals: pa.Table, config: Poli
     frame = _with_action(frame, config)
     frame = _with_next_step(frame, config)
     frame = frame.with_columns(
-        _text_column("revised_answer", _revised(frame, verdicts)),
+        _text_column("revised_answer", _revised(frame, verdicts, config)),
         pl.Series("reference_overlap", _reference_overlaps(frame), dtype=pl.Float64),
     )
     return conform(frame.select(ANSWERS.names).to_arrow(), ANSWERS, where="answers")
@@ -200,16 +200,20 @@ def _with_next_step(frame: pl.DataFrame, config: PolicyConfig) -> pl.DataFrame:
     return frame.with_columns(next_step=step)
 
 
-def _revised(frame: pl.DataFrame, verdicts: pa.Table) -> list[str | None]:
-    """For `revise`: the answer with every sentence that is not wholly supported marked; null otherwise."""
+def _revised(frame: pl.DataFrame, verdicts: pa.Table, config: PolicyConfig) -> list[str | None]:
+    """For `revise` the answer with every sentence that is not wholly supported marked, for `refuse` the fallback; else null."""
     bad: dict[str, set[tuple[int, int]]] = {}
     columns = (verdicts.column(name).to_pylist() for name in ("request_id", "start", "end", "verdict"))
     for request_id, start, end, verdict in zip(*columns, strict=True):
         if verdict != Verdict.SUPPORTED:
             bad.setdefault(request_id, set()).add((start, end))
+    fallback = " ".join(filter(None, (config.fallback_text, config.fallback_link))) or None
     out: list[str | None] = []
     for request_id, answer, action in frame.select("request_id", "answer", "action").iter_rows():
-        out.append(_mark(answer, sorted(bad.get(request_id, ()))) if action == Action.REVISE else None)
+        if action == Action.REVISE:
+            out.append(_mark(answer, sorted(bad.get(request_id, ()))))
+        else:
+            out.append(fallback if action == Action.REFUSE else None)
     return out
 
 

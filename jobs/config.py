@@ -382,6 +382,10 @@ class VerdictsConfig:
 class PolicyConfig:
     """`[policy]`: verdicts to an action; hard rules before averages."""
 
+    UNHASHED: ClassVar = ("preset",)
+
+    preset: str = ""
+    """A policy file (configs/policies/*.toml), relative to this file; the keys given here win. Empty: the defaults."""
     deliver_at: float = 0.999
     """Groundedness from which an answer is delivered as it is."""
     refuse_below: float = 0.5
@@ -392,6 +396,10 @@ class PolicyConfig:
     """One fabricated citation refuses, however high the groundedness is."""
     contradicted_refuses: bool = False
     """One contradicted claim refuses."""
+    fallback_text: str = ""
+    """What a refused answer would have said in its place; empty: nothing is proposed."""
+    fallback_link: str = ""
+    """Where the user can ask instead; it follows `fallback_text`."""
     thin_margin: float = 0.02
     """A retrieval margin (top-1 minus top-2 score) below this is thin: re-retrieve before re-answering."""
     hedges: tuple[str, ...] = (
@@ -552,8 +560,20 @@ def load_config(path: str | Path, overrides: Iterable[str] = (), *, judge: str |
     unknown = [name for name in data if name not in _SECTIONS]
     if unknown:
         raise ConfigError(f"{path}: no section [{unknown[0]}]{_nearest(unknown[0], _SECTIONS)}")
+    _add_policy(path, data)
     sections = {name: _section(path, name, kind, data.get(name, {})) for name, kind in _SECTIONS.items()}
     return _resolve(Config(path=str(path), **sections))
+
+
+def _add_policy(path: Path, data: dict[str, Any]) -> None:
+    """The keys of the policy preset, under those of the file itself."""
+    own = data.get("policy")
+    preset = own.get("preset") if isinstance(own, dict) else None
+    if isinstance(own, dict) and isinstance(preset, str) and preset:
+        file = path.absolute().parent / preset
+        named = _read_toml(file, "a policy")
+        _section(file, "", PolicyConfig, named)  # its mistakes are told with its own name
+        data["policy"] = named | own
 
 
 def load_card(path: str | Path) -> JudgeCard:

@@ -145,7 +145,7 @@ COLUMNS: dict[str, dict[str, str]] = {
         "n_fabricated_citations": "Different citation marks that point at nothing that was retrieved",
         "n_conflicts": "Claims with a conflict",
         "n_low_consistency": "Claims with low consistency",
-        "revised_answer": "For `revise`: the answer with what is not supported marked",
+        "revised_answer": "For `revise`: the answer with what is not supported marked; for `refuse`: the policy's fallback",
         "retrieval_margin": "Best retrieval score less the second; null: fewer than two scores",
         "n_hedges": "Hedging words of `[policy] hedges` in the answer",
         "n_low_probability_tokens": "Tokens of numbers and names below `[triage] low_logprob`; null: no log-probabilities",

@@ -179,6 +179,17 @@ def test_revise_marks_what_is_not_supported():
     ) == ("revise", "narrow", "One. [unverified: Two.]")
 
 
+def test_a_refused_answer_carries_the_policys_fallback():
+    """What the service would have said instead stands beside the refusal, with the place to ask; without one, nothing."""
+    refused = [a_verdict("unsupported", "extrinsic")]
+
+    row = add_up(refused, fallback_text="Not in the documents.", fallback_link="https://help.example")
+
+    assert row["action"] == "refuse"
+    assert row["revised_answer"] == "Not in the documents. https://help.example"
+    assert add_up(refused)["revised_answer"] is None
+
+
 @pytest.mark.parametrize(
     ("kind", "verdict", "mode", "step"),
     [

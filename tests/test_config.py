@@ -4,6 +4,7 @@ import ast
 import dataclasses
 import inspect
 import json
+from pathlib import Path
 
 import pytest
 from config_fixture import CARD, write
@@ -11,6 +12,8 @@ from config_fixture import CARD, write
 from claimscore.jobs import config as config_module
 from claimscore.jobs.config import Combiner, Config, as_toml_like, load_card, load_config
 from claimscore.jobs.errors import ConfigError
+
+ROOT = Path(__file__).parents[1]
 
 
 def test_the_least_file_has_every_default(tmp_path):
@@ -171,3 +174,31 @@ def test_a_card_may_carry_a_combiner(tmp_path):
     (tmp_path / "card.toml").write_text(CARD + "[combiner]\nintercept = -2\nentailmnt = 1\n")
     with pytest.raises(ConfigError, match="combiner: has no key 'entailmnt'; did you mean 'entailment'"):
         load_card(tmp_path / "card.toml")
+
+
+def test_a_policy_file_gives_way_to_the_file(tmp_path):
+    """Keys come from the policy's file, and those that the deployment gives itself from there."""
+    (tmp_path / "strict.toml").write_text("refuse_below = 0.9\ncontradicted_refuses = true\n")
+    path = write(tmp_path)
+
+    config = load_config(path, ["policy.preset=strict.toml", "policy.refuse_below=0.8"])
+
+    assert (config.policy.refuse_below, config.policy.contradicted_refuses) == (0.8, True)
+
+
+def test_a_mistake_in_a_policy_file_is_told_with_its_name(tmp_path):
+    """The policy's own path stands in the message, not the deployment's."""
+    (tmp_path / "strict.toml").write_text("refuse_belw = 0.9\n")
+
+    with pytest.raises(
+        ConfigError, match=r"strict\.toml: has no key 'refuse_belw'; did you mean 'refuse_below'"
+    ):
+        load_config(write(tmp_path), ["policy.preset=strict.toml"])
+
+
+@pytest.mark.parametrize(
+    "policy", sorted((ROOT / "configs" / "policies").glob("*.toml")), ids=lambda f: f.stem
+)
+def test_a_shipped_policy_is_read(tmp_path, policy):
+    """Each policy of configs/ is valid and says what a refused answer would have said."""
+    assert load_config(write(tmp_path), [f"policy.preset={policy}"]).policy.fallback_text
