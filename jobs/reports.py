@@ -138,9 +138,21 @@ def find_answer(out: str, request_id: str, series: str | None) -> dict[str, Any]
                 "answer": row.to_pylist()[0],
                 "verdicts": mine.to_pylist(),
             }
-    raise InputError(
-        f"{out}: no answer {request_id!r} in series {series}, expected a request_id of the log; "
-        "it may be in the quarantine table, or its day was not run"
+    raise InputError(_why_not_found(store, out, request_id, series))
+
+
+def _why_not_found(store: Store, out: str, request_id: str, series: str) -> str:
+    for file in reversed(store.files("quarantine")):
+        rows = store.read(file).filter(pc.field("request_id") == request_id).to_pylist()
+        if rows:
+            row = rows[0]
+            return (
+                f"{out}: {request_id!r} of {file.date} is in quarantine ({row['reason']}: {row['detail']}), "
+                f"row {row['row']} of {row['file']}; correct the log and run the day again"
+            )
+    return (
+        f"{out}: no answer {request_id!r} in series {series}, and none in quarantine, expected a request_id of the log; "
+        "its day was not run, or was run for another series"
     )
 
 

@@ -99,7 +99,22 @@ def test_an_unknown_answer_is_named(out: str):
 
     assert result.exit_code == 1
     assert "no answer 'nobody' in series stub-" in result.stderr
-    assert "quarantine" in result.stderr
+    assert "none in quarantine" in result.stderr
+
+
+def test_show_finds_an_answer_in_quarantine(tmp_path: Path):
+    """Why, which row of which file, and what to do; rather than that there is no such answer."""
+    rows = jobs_fixture.log_rows()
+    rows[1] |= {"request_id": "r0", "answer": "Another answer."}
+    jobs_fixture.write_log(tmp_path, rows)
+    run(jobs_fixture.make_config(tmp_path))
+
+    result = CliRunner().invoke(main, ["show", "r0", "--out", str(tmp_path / "out")])
+
+    assert result.exit_code == 1
+    assert f"'r0' of {jobs_fixture.DATE} is in quarantine (" in result.stderr
+    assert "row 0 of " in result.stderr
+    assert "correct the log and run the day again" in result.stderr
 
 
 def test_compare_counts_flips(tmp_path: Path, out: str):
