@@ -208,10 +208,7 @@ def _unwrap(document: Any) -> Iterator[Any]:
 
 TOOL = Tool(
     system="mlflow",
-    needs=(
-        ("trace_id", "request_id", "trace", "info", "client_request_id"),
-        ("spans", "trace", "data", "span_id"),
-    ),
+    needs=(("spans", "trace", "data", "span_id"),),
     wants=lambda name: name in _WANTED,
     unwrap=_unwrap,
     spans=spans,

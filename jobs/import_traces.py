@@ -19,6 +19,8 @@ from claimscore.jobs.import_spans import Kind, Options, Problem, is_trace_span_i
 SpanRow = Mapping[str, Any]
 """One row of the frame of spans."""
 _ANSWERING = (Kind.CHAIN, Kind.TRACE, Kind.LLM)
+_ANSWERING_KINDS = frozenset(_ANSWERING)
+_ANSWERED = "answered"
 _TEXTS = ("question", "answer", "answer_problem", "documents", "documents_problem", "handed", "joined")
 _NO_TIME = datetime.min.replace(tzinfo=UTC)
 _LIST_NAMES = 5
@@ -77,6 +79,7 @@ class Tree:
 
     def __init__(self, spans: Sequence[SpanRow]) -> None:
         self._spans = spans
+        self._above: dict[str, frozenset[str]] = {}
         self._by_id = {span["span_id"]: span for span in spans if span["span_id"] is not None}
 
     def root(self, options: Options) -> SpanRow | Problem:
@@ -91,14 +94,12 @@ class Tree:
         whole = [span for span in candidates if span["kind"] == Kind.TRACE]
         if candidates:  # what the tool says of the trace itself goes before orphans that were sampled off it
             return self._only(whole or candidates, "")
-        if any(span["failed"] for span in top):
+        if any(span["failed"] and span["kind"] in _ANSWERING for span in top):
             return "trace_failed", "it ended in an error and has no output"
         below = [
             span
             for span in self._spans
-            if _answers(span)
-            and span["kind"] in _ANSWERING
-            and not any(_answers(above) or above["kind"] not in _ANSWERING for above in self.above(span))
+            if _answers(span) and span["kind"] in _ANSWERING and self._look_up(span) <= _ANSWERING_KINDS
         ]
         return self._only(below, "no span with an output; were inputs and outputs recorded?")
 
@@ -109,7 +110,7 @@ class Tree:
         calls = [
             span
             for span in self._spans
-            if span["kind"] == Kind.LLM and all(above["kind"] in _ANSWERING for above in self.above(span))
+            if span["kind"] == Kind.LLM and self._look_up(span) <= {*_ANSWERING_KINDS, _ANSWERED}
         ]
         same = [span for span in calls if span["answer"] is not None and span["answer"] == root["answer"]]
         return max(same or calls, key=lambda span: span["start"] or span["end"] or _NO_TIME, default=None)
@@ -117,22 +118,30 @@ class Tree:
     def topmost(self, kinds: Iterable[Kind]) -> list[SpanRow]:
         """Spans of these kinds with none of them above, and no judge: what a wrapped retriever found was cut by it."""
         wanted = tuple(kinds)
-        stops = (*wanted, Kind.JUDGE)
-        return [
-            span
-            for span in self._spans
-            if span["kind"] in wanted and not any(above["kind"] in stops for above in self.above(span))
-        ]
+        stops = {*wanted, Kind.JUDGE}
+        return [span for span in self._spans if span["kind"] in wanted and not self._look_up(span) & stops]
 
-    def above(self, span: SpanRow) -> list[SpanRow]:
-        """The parents of a span, nearest first; a circle is walked once."""
-        found, seen = [], {span["span_id"]}
-        at = self._parent(span)
-        while at is not None and at["span_id"] not in seen:
-            seen.add(at["span_id"])
-            found.append(at)
+    def _look_up(self, span: SpanRow) -> frozenset[str]:
+        """What stands above a span: the kinds of its parents, and _ANSWERED where one of them has an output.
+
+        A span is walked once, however long the chain of its parents; a circle is cut where it closes.
+        """
+        path, at = [], self._parent(span)
+        walked: set[str] = set()
+        while at is not None and at["span_id"] not in self._above and at["span_id"] not in walked:
+            walked.add(at["span_id"])
+            path.append(at)
             at = self._parent(at)
-        return found
+        for below in reversed(path):
+            self._above[below["span_id"]] = self._beside(self._parent(below))
+        return self._beside(self._parent(span))
+
+    def _beside(self, parent: SpanRow | None) -> frozenset[str]:
+        """A parent's own kind and output with what stands above it."""
+        if parent is None:
+            return frozenset()
+        own = {parent["kind"], *([_ANSWERED] if _answers(parent) else [])}
+        return self._above.get(parent["span_id"], frozenset()) | own
 
     def _parent(self, span: SpanRow) -> SpanRow | None:
         return self._by_id.get(span["parent_id"]) if span["parent_id"] is not None else None

@@ -28,7 +28,7 @@ from claimscore.jobs import (
 from claimscore.jobs.errors import InputError
 from claimscore.jobs.import_files import Export, list_exports, read_rows
 from claimscore.jobs.import_log import Target
-from claimscore.jobs.import_spans import SCHEMA, Options, Problem, Span, Tool, as_frame
+from claimscore.jobs.import_spans import SCHEMA, Kind, Options, Problem, Span, Tool, as_frame
 from claimscore.jobs.import_traces import answer_of_trace, one_each
 from claimscore.jobs.literals import PLAIN, BadValueError
 from claimscore.jobs.logfile import Column
@@ -95,6 +95,10 @@ def import_traces(src: str, out: str, tool: str, options: Options) -> dict[str, 
     if spans.is_empty():
         raise InputError(
             f"{shown(src)}: no spans of {tool} in {sum(e.n_rows for e in exports)} rows; check --from and the export"
+        )
+    if (spans["kind"] == Kind.TRACE).all() and tool == "langfuse":
+        raise InputError(
+            f"{shown(src)}: has traces and no observations, so nothing says what was retrieved; export both tables"
         )
     log = _without_repeats(_answers(spans, TOOLS[tool], options, tally), tally)
     if target.is_daily:
