@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 
 from claimscore.jobs.columns import fit
 from claimscore.jobs.errors import InputError
-from claimscore.jobs.import_spans import Documents, Options
+from claimscore.jobs.import_spans import Documents, Kind, Options, Span
 from claimscore.jobs.import_texts import unwrap
 from claimscore.jobs.import_values import MAX_DEPTH, mapping_of
 from claimscore.jobs.literals import BadValueError, Shape, from_python, parse
@@ -110,6 +110,29 @@ def chunk_texts(file: str) -> dict[str, str]:
             f"{shown(file)}: cannot be read: {shown(str(err))}; expected Parquet of id and text"
         ) from err
     return {key: text for key, text in zip(ids, texts, strict=True) if key is not None and text is not None}
+
+
+def fill_documents(span: Span, value: Any, options: Options) -> None:
+    """Set the documents of a retriever or reranker from what it returned, or the problem with them.
+
+    Most tools have no kind for a reranker: a span that calls itself one and returns documents is one.
+    """
+    is_stated = span.kind in (Kind.RETRIEVER, Kind.RERANKER)
+    is_named = "rerank" in (span.name or "").lower() and span.kind in (Kind.RETRIEVER, Kind.CHAIN, Kind.TOOL)
+    if value is None or not (is_stated or is_named):
+        return
+    try:
+        taken = documents_of(value, options)
+    except BadValueError as err:
+        if not is_stated and err.reason == "documents_unknown_shape":
+            return
+        span.documents_problem = err.reason, str(err)
+    else:
+        if not is_stated and "chunks_joined" in taken.flags:
+            return
+        span.documents, span.flags = taken.documents, [*span.flags, *taken.flags]
+    if is_named:
+        span.kind = Kind.RERANKER
 
 
 def handed_of(variables: Any, options: Options) -> tuple[Documents | None, str | None]:

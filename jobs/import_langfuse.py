@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from claimscore.jobs.import_citations import citations_of
-from claimscore.jobs.import_documents import documents_of, handed_of
+from claimscore.jobs.import_documents import fill_documents, handed_of
 from claimscore.jobs.import_spans import Kind, Options, Row, Span, Tool, trace_span_id
 from claimscore.jobs.import_texts import answer_of, question_of
 from claimscore.jobs.import_values import id_of, mapping_of, moment_of, text_of, unpack, unpack_literal
@@ -86,24 +86,8 @@ def _span(row: Row, trace_id: str, own_id: str | None, options: Options, *, is_t
     if span.kind == Kind.LLM:
         span.citations = citations_of(output, answered.text)
         span.handed, span.joined = handed_of(given, options)
-    _take_documents(span, output, options)
+    fill_documents(span, output, options)
     return span
-
-
-def _take_documents(span: Span, output: Any, options: Options) -> None:
-    is_named = "rerank" in (span.name or "").lower() and span.kind in (Kind.RETRIEVER, Kind.CHAIN, Kind.TOOL)
-    if output is None or not (is_named or span.kind == Kind.RETRIEVER):
-        return
-    try:
-        taken = documents_of(output, options)
-    except BadValueError as err:
-        span.documents_problem = err.reason, str(err)
-        if span.kind != Kind.RETRIEVER and err.reason == "documents_unknown_shape":
-            return  # only its name says that it reranks
-    else:
-        span.documents, span.flags = taken.documents, list(taken.flags)
-    if is_named:
-        span.kind = Kind.RERANKER
 
 
 def _prompt_version(row: Row, options: Options) -> str | None:

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from claimscore.jobs.import_citations import citations_of
-from claimscore.jobs.import_documents import documents_of, handed_of
+from claimscore.jobs.import_documents import fill_documents, handed_of
 from claimscore.jobs.import_spans import Kind, Options, Row, Span, Tool
 from claimscore.jobs.import_texts import answer_of, question_of
 from claimscore.jobs.import_values import dig, id_of, mapping_of, moment_of, text_of, unpack_literal
@@ -83,27 +83,9 @@ def _take_texts(span: Span, row: Row, options: Options) -> None:
         span.citations = citations_of(output, answered.text)
     if span.kind in (Kind.LLM, Kind.PROMPT):
         span.handed, span.joined = handed_of(given, options)
-    _take_documents(span, output, options, is_elsewhere=is_elsewhere)
-
-
-def _take_documents(span: Span, output: Any, options: Options, *, is_elsewhere: bool) -> None:
-    is_named = "rerank" in (span.name or "").lower() and span.kind in (Kind.RETRIEVER, Kind.CHAIN, Kind.TOOL)
-    if span.kind != Kind.RETRIEVER and not is_named:
-        return
-    if output in (None, {}):
-        if is_elsewhere and span.kind == Kind.RETRIEVER:
-            span.documents_problem = "stored_elsewhere", "outputs lie in object storage (outputs_s3_urls)"
-        return
-    try:
-        taken = documents_of(output, options)
-    except BadValueError as err:
-        if span.kind != Kind.RETRIEVER and err.reason == "documents_unknown_shape":
-            return  # only its name says that it reranks
-        span.documents_problem = err.reason, str(err)
-    else:
-        span.documents, span.flags = taken.documents, list(taken.flags)
-    if is_named:
-        span.kind = Kind.RERANKER
+    if span.kind == Kind.RETRIEVER and is_elsewhere:
+        span.documents_problem = "stored_elsewhere", "outputs lie in object storage (outputs_s3_urls)"
+    fill_documents(span, output or None, options)
 
 
 def _is_elsewhere(row: Row, name: str, value: Any) -> bool:

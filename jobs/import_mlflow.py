@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from claimscore.jobs.import_citations import citations_of
-from claimscore.jobs.import_documents import documents_of, handed_of
+from claimscore.jobs.import_documents import fill_documents, handed_of
 from claimscore.jobs.import_spans import Kind, Options, Row, Span, Tool, trace_span_id
 from claimscore.jobs.import_texts import answer_of, question_of
 from claimscore.jobs.import_values import (
@@ -156,13 +156,7 @@ def _span(item: Mapping[str, Any], group: str, trace_id: str | None, options: Op
     if span.kind == Kind.LLM:
         span.citations = citations_of(output, answered.text)
         span.handed, span.joined = handed_of(given, options)
-    elif span.kind in (Kind.RETRIEVER, Kind.RERANKER) and output is not None:
-        try:
-            taken = documents_of(output, options)
-        except BadValueError as err:
-            span.documents_problem = err.reason, str(err)
-        else:
-            span.documents, span.flags = taken.documents, list(taken.flags)
+    fill_documents(span, output, options)
     return span
 
 

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from claimscore.jobs.import_citations import citations_of
-from claimscore.jobs.import_documents import documents_of, handed_of
+from claimscore.jobs.import_documents import fill_documents, handed_of
 from claimscore.jobs.import_envelope import envelope_spans, is_envelope
 from claimscore.jobs.import_phoenix import openinference_span
 from claimscore.jobs.import_spans import Kind, Options, Row, Span, Tool
@@ -52,7 +52,7 @@ def spans(row: Row, options: Options) -> Iterator[Span]:
         trace_id=row["trace_id"],
         span_id=row.get("span_id"),
         parent_id=row.get("parent_id"),
-        kind=_kind(tree, row.get("name")),
+        kind=_kind(tree),
         name=text_of(row.get("name")),
         start=start,
         end=end,
@@ -68,16 +68,13 @@ def spans(row: Row, options: Options) -> Iterator[Span]:
     yield span
 
 
-def _kind(tree: Mapping[str, Any], name: Any) -> Kind:
+def _kind(tree: Mapping[str, Any]) -> Kind:
     named = (
         dig(tree, "gen_ai.operation.name")
         or dig(tree, "traceloop.span.kind")
         or dig(tree, "llm.request.type")
     )
-    kind = _OPERATIONS.get(named if isinstance(named, str) else "", Kind.CHAIN)
-    if kind in (Kind.CHAIN, Kind.RETRIEVER) and isinstance(name, str) and "rerank" in name.lower():
-        return Kind.RERANKER if dig(tree, "gen_ai.retrieval.documents") is not None else kind
-    return kind
+    return _OPERATIONS.get(named if isinstance(named, str) else "", Kind.CHAIN)
 
 
 def _take_texts(span: Span, tree: Mapping[str, Any], events: list[Any], options: Options) -> None:
@@ -130,18 +127,11 @@ def _event_text(attributes: Mapping[str, Any], find: Any, role: str) -> Found | 
 
 
 def _take_documents(span: Span, tree: Mapping[str, Any], options: Options) -> None:
-    if span.kind in (Kind.RETRIEVER, Kind.RERANKER):
-        value = unpack_literal(dig(tree, "gen_ai.retrieval.documents"))
-        if value is None:
-            value = unpack_literal(dig(tree, "traceloop.entity.output"))
-        if value is not None:
-            try:
-                taken = documents_of(value, options)
-            except BadValueError as err:
-                span.documents_problem = err.reason, str(err)
-            else:
-                span.documents, span.flags = taken.documents, list(taken.flags)
-    elif span.kind == Kind.LLM:
+    value = unpack_literal(dig(tree, "gen_ai.retrieval.documents"))
+    if value is None:
+        value = unpack_literal(dig(tree, "traceloop.entity.output"))
+    fill_documents(span, value, options)
+    if span.kind == Kind.LLM:
         span.handed, span.joined = handed_of(dig(tree, "gen_ai.prompt.variables"), options)
 
 

@@ -11,11 +11,11 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from claimscore.jobs.import_citations import citations_of
-from claimscore.jobs.import_documents import documents_of, handed_of
+from claimscore.jobs.import_documents import fill_documents, handed_of
 from claimscore.jobs.import_envelope import envelope_spans, is_envelope
 from claimscore.jobs.import_spans import Kind, Options, Row, Span, Tool
 from claimscore.jobs.import_texts import Found, answer_of, question_of
-from claimscore.jobs.import_values import dig, hex_id_of, moment_of, nest, text_of, unpack_literal
+from claimscore.jobs.import_values import dig, hex_id_of, mapping_of, moment_of, nest, text_of, unpack_literal
 from claimscore.jobs.literals import BadValueError
 
 _DEFAULT_LIMIT = 1_000
@@ -90,10 +90,10 @@ def openinference_span(
 
 def _take_texts(span: Span, tree: Mapping[str, Any], options: Options) -> None:
     is_llm, output = span.kind == Kind.LLM, _value(tree, "output")
-    asked = question_of(unpack_literal(dig(tree, "llm.input_messages"))) if is_llm else Found(None)
+    asked = question_of(_unpacked(tree, "llm.input_messages")) if is_llm else Found(None)
     if asked.text is None:
         asked = question_of(_value(tree, "input"), options.question_keys)
-    answer = answer_of(unpack_literal(dig(tree, "llm.output_messages"))) if is_llm else Found(None)
+    answer = answer_of(_unpacked(tree, "llm.output_messages")) if is_llm else Found(None)
     if answer.text is None:
         answer = answer_of(output, options.answer_keys)
     span.question, span.answer, span.n_dropped = asked.text, answer.text, answer.n_dropped
@@ -105,15 +105,14 @@ def _take_texts(span: Span, tree: Mapping[str, Any], options: Options) -> None:
 def _take_documents(span: Span, tree: Mapping[str, Any], options: Options) -> None:
     span.handed, span.joined = handed_of(dig(tree, "llm.prompt_template.variables"), options)
     where = {Kind.RETRIEVER: "retrieval.documents", Kind.RERANKER: "reranker.output_documents"}
-    value = dig(tree, where[Kind(span.kind)]) if span.kind in where else None
-    if value is None:
-        return
-    try:
-        taken = documents_of(value, options)
-    except BadValueError as err:
-        span.documents_problem = err.reason, str(err)
-    else:
-        span.documents, span.flags = taken.documents, [*span.flags, *taken.flags]
+    if span.kind in where:
+        fill_documents(span, _unpacked(tree, where[Kind(span.kind)]), options)
+
+
+def _unpacked(tree: Mapping[str, Any], name: str) -> Any:
+    """A list of the tree; where a data frame cast it to text, as nested as the others."""
+    value = dig(tree, name)
+    return nest({"": unpack_literal(value)}).get("") if isinstance(value, str) else value
 
 
 def _value(tree: Mapping[str, Any], name: str) -> Any:
@@ -126,8 +125,8 @@ def _value(tree: Mapping[str, Any], name: str) -> Any:
 def _prompt_version(tree: Mapping[str, Any], resource: Mapping[str, Any], options: Options) -> str | None:
     key = options.prompt_version_key
     if key:
-        metadata = unpack_literal(tree.get("metadata"))
-        found = (dig(tree, key), resource.get(key), dig(metadata, key))
+        metadata = mapping_of(tree.get("metadata"))
+        found = (dig(tree, key), resource.get(key), metadata.get(key), dig(metadata, key))
         return next((str(value) for value in found if isinstance(value, str | int)), None)
     return text_of(dig(tree, "llm.prompt_template.version"))
 

@@ -88,7 +88,7 @@ def parts_text(content: Any) -> Found:
         is_wrapped = isinstance(item, Mapping) and isinstance(item.get("message_content"), Mapping)
         part = item["message_content"] if is_wrapped else item
         text = part if isinstance(part, str) else None
-        if isinstance(part, Mapping) and part.get("type", "text") in _TEXT_PARTS and not part.get("thought"):
+        if isinstance(part, Mapping) and _is_text(part.get("type") or "text") and not part.get("thought"):
             text = next(
                 (part[k] for k in ("text", "content", "refusal") if isinstance(part.get(k), str)), None
             )
@@ -97,6 +97,10 @@ def parts_text(content: Any) -> Found:
         else:
             texts.append(text)
     return Found("".join(texts) if texts else None, n_dropped)
+
+
+def _is_text(kind: Any) -> bool:
+    return isinstance(kind, str) and kind in _TEXT_PARTS
 
 
 def _find(value: Any, keys: tuple[str, ...], roles: frozenset[str], depth: int) -> Found:
@@ -135,9 +139,7 @@ def _find_in_list(items: list[Any], keys: tuple[str, ...], roles: frozenset[str]
         return Found(None, n_dropped)
     if len(items) == 1:
         return _find(items[0], keys, roles, depth + 1)
-    if items and all(isinstance(item, Mapping) and item.get("type") in _TEXT_PARTS for item in items):
-        return parts_text(items)
-    if any(isinstance(item, Mapping) and "type" in item for item in items):  # parts, some of them no text
+    if any(isinstance(item, Mapping) and isinstance(item.get("type"), str) for item in items):
         return parts_text(items)
     return Found(None)
 

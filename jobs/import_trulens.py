@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from claimscore.jobs.import_documents import documents_of
+from claimscore.jobs.import_documents import fill_documents
 from claimscore.jobs.import_spans import Kind, Options, Row, Span, Tool
 from claimscore.jobs.import_texts import Found, answer_of, question_of
 from claimscore.jobs.import_values import (
@@ -90,22 +90,17 @@ def _take_texts(span: Span, about: Mapping[str, Any], options: Options) -> None:
 def _take_documents(span: Span, about: Mapping[str, Any], options: Options) -> None:
     names = {Kind.RETRIEVER: "retrieval.retrieved_contexts", Kind.RERANKER: "reranking.output_context_texts"}
     value = unpack_literal(about.get(names[Kind(span.kind)])) if span.kind in names else None
-    if value is None:
-        return
-    try:
-        taken = documents_of(value, options)
-    except BadValueError as err:
-        span.documents_problem = err.reason, str(err)
+    fill_documents(span, value, options)
+    if span.documents is None:
         return
     scores = unpack_literal(about.get("reranking.output_context_scores"))
     if span.kind == Kind.RERANKER and isinstance(scores, list):
-        if len(scores) != len(taken.documents):
-            found = f"{len(taken.documents)} texts and {len(scores)} scores of the reranker, expected as many"
+        if len(scores) != len(span.documents):
+            found = f"{len(span.documents)} texts and {len(scores)} scores of the reranker, expected as many"
             span.documents_problem = "parallel_lists_differ", found
             return
-        for document, score in zip(taken.documents, scores, strict=True):
+        for document, score in zip(span.documents, scores, strict=True):
             document["score"] = number_of(score)
-    span.documents, span.flags = taken.documents, list(taken.flags)
 
 
 def _unwrap(document: Any) -> Iterator[Any]:

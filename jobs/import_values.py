@@ -116,13 +116,16 @@ def unpack(value: Any) -> Any:
 
 def unpack_literal(value: Any) -> Any:
     """`unpack`, and for what looks like a list or dict also the `repr` of Python values."""
-    found = unpack(value)
-    if isinstance(found, str) and found.lstrip()[:1] in ("{", "["):
-        try:
-            return parse(found)
-        except BadValueError:
-            return found
-    return found
+    if not isinstance(value, str) or value.lstrip()[:1] not in ('"', "{", "["):
+        return value
+    try:
+        return json.loads(value)
+    except (ValueError, RecursionError):
+        pass
+    try:
+        return parse(value) if value.lstrip()[:1] != '"' else value
+    except BadValueError:
+        return value
 
 
 def mapping_of(value: Any) -> dict[str, Any]:

@@ -108,7 +108,7 @@ def root(answer: Any = "5 EUR.", question: Any = "Fee?", **more: Any) -> dict[st
 def retriever(*texts: str, name: str = "find", at: int = 1, **more: Any) -> dict[str, Any]:
     """A retriever with documents whose ids are d0, d1.. after its name."""
     documents = [
-        {"document.id": f"{name}-{k}", "document.content": text, "document.score": 0.8 - k / 10}
+        {"document.id": f"{name}-{k}", "document.content": text, "document.score": (8 - k) / 10}
         for k, text in enumerate(texts)
     ]
     return span(name, "RETRIEVER", at=at, retrieval__documents=documents, **more)

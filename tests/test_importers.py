@@ -760,7 +760,7 @@ JSON = st.recursive(
 )
 
 
-@settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.sampled_from(sorted(TOOLS)), st.data())
 def test_no_row_breaks_an_importer(tool: str, data):
     """Whatever stands under the names that a tool uses, a row gives spans or a named reason."""
