@@ -17,7 +17,7 @@ from claimscore.jobs.import_envelope import envelope_spans, is_envelope
 from claimscore.jobs.import_phoenix import openinference_span
 from claimscore.jobs.import_spans import Kind, Options, Row, Span, Tool
 from claimscore.jobs.import_texts import Found, answer_of, question_of
-from claimscore.jobs.import_values import dig, moment_of, nest, text_of, unpack_literal
+from claimscore.jobs.import_values import dig, hex_id_of, mapping_of, moment_of, nest, text_of, unpack_literal
 from claimscore.jobs.literals import BadValueError
 
 _OPERATIONS = {
@@ -40,18 +40,19 @@ def spans(row: Row, options: Options) -> Iterator[Span]:
     if "log_records" in row:
         return
     flat = row["attributes"] if isinstance(row.get("attributes"), Mapping) else {}
-    tree, resource = nest(flat), row.get("resource") or {}
+    tree, resource = nest(flat), mapping_of(row.get("resource"))
     if dig(tree, "openinference.span.kind"):
         yield openinference_span(row, tree, resource, options)
         return
-    if row.get("trace_id") is None:
+    trace_id = hex_id_of(row.get("trace_id"))
+    if trace_id is None:
         raise BadValueError("no_trace_id", "a span without a trace id belongs to no answer")
     (start, naive), (end, _) = moment_of(row.get("start")), moment_of(row.get("end"))
     span = Span(
-        group=row["trace_id"],
-        trace_id=row["trace_id"],
-        span_id=row.get("span_id"),
-        parent_id=row.get("parent_id"),
+        group=trace_id,
+        trace_id=trace_id,
+        span_id=hex_id_of(row.get("span_id")),
+        parent_id=hex_id_of(row.get("parent_id")),
         kind=_kind(tree),
         name=text_of(row.get("name")),
         start=start,
@@ -63,7 +64,7 @@ def spans(row: Row, options: Options) -> Iterator[Span]:
         session_id=text_of(dig(tree, "gen_ai.conversation.id")) or text_of(dig(tree, "session.id")),
         project=options.project or text_of(resource.get("service.name")),
     )
-    _take_texts(span, tree, row.get("events") or [], options)
+    _take_texts(span, tree, row.get("events"), options)
     _take_documents(span, tree, options)
     yield span
 
@@ -77,16 +78,16 @@ def _kind(tree: Mapping[str, Any]) -> Kind:
     return _OPERATIONS.get(named if isinstance(named, str) else "", Kind.CHAIN)
 
 
-def _take_texts(span: Span, tree: Mapping[str, Any], events: list[Any], options: Options) -> None:
+def _take_texts(span: Span, tree: Mapping[str, Any], events: Any, options: Options) -> None:
     asked, answered = _of_attributes(tree), _of_completions(tree)
-    for event in events:
-        attributes = nest(event.get("attributes") or {})
-        if event.get("name") == _DETAILS_EVENT:
+    for event in events if isinstance(events, list) else ():
+        attributes = nest(mapping_of(dig(event, "attributes")))
+        if dig(event, "name") == _DETAILS_EVENT:
             asked = _first(asked, _of_attributes(attributes))
             answered = _first(answered, _of_completions(attributes))
-        elif event.get("name") == "gen_ai.user.message":
+        elif dig(event, "name") == "gen_ai.user.message":
             asked = _event_text(attributes, question_of, "user") or asked
-        elif event.get("name") in _CHOICE_EVENTS[:1]:
+        elif dig(event, "name") in _CHOICE_EVENTS[:1]:
             answered = _event_text(attributes, answer_of, "assistant") or answered
     entity_in, entity_out = (
         unpack_literal(dig(tree, f"traceloop.entity.{way}")) for way in ("input", "output")

@@ -50,7 +50,7 @@ def spans(row: Row, options: Options) -> Iterator[Span]:
         "failed": row.get("failed") or row.get("status_code") == "ERROR",
         "kind": row.get("span_kind"),
     }
-    yield openinference_span(plain, nest({**attributes, **flat}), row.get("resource") or {}, options)
+    yield openinference_span(plain, nest({**attributes, **flat}), mapping_of(row.get("resource")), options)
 
 
 def openinference_span(
