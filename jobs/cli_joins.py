@@ -46,7 +46,7 @@ def import_spans(tool: str, src: str, out: str, as_json: bool, quiet: bool, **op
 
     Example: claimscore import --from langfuse langfuse-export rag-log
     """
-    from claimscore.jobs import import_documents, imports  # noqa: PLC0415
+    from claimscore.jobs import import_counts, import_documents, imports  # noqa: PLC0415
     from claimscore.jobs.import_spans import Options  # noqa: PLC0415
 
     table = options.pop("chunk_table")
@@ -54,7 +54,7 @@ def import_spans(tool: str, src: str, out: str, as_json: bool, quiet: bool, **op
     told = Options(**options, chunk_texts=texts)
     manifest = imports.import_traces(src, out, tool, told)
     if not quiet:
-        for line in imports.summary(manifest):
+        for line in import_counts.summary(manifest):
             click.echo(one_line(line), err=True)
     if as_json:
         emit(manifest, None, as_json=True)

@@ -30,6 +30,7 @@ _KINDS = {
     "PROMPT": Kind.PROMPT,
     "TOOL": Kind.TOOL,
     "EMBEDDING": Kind.TOOL,
+    "DECISION": Kind.TOOL,
     "GUARDRAIL": Kind.JUDGE,
     "EVALUATOR": Kind.JUDGE,
 }

@@ -21,32 +21,8 @@ SpanRow = Mapping[str, Any]
 _ANSWERING = (Kind.CHAIN, Kind.TRACE, Kind.LLM)
 _ANSWERING_KINDS = frozenset(_ANSWERING)
 _ANSWERED = "answered"
-_TEXTS = ("question", "answer", "answer_problem", "documents", "documents_problem", "handed", "joined")
 _NO_TIME = datetime.min.replace(tzinfo=UTC)
 _LIST_NAMES = 5
-
-
-def one_each(spans: Sequence[SpanRow]) -> tuple[list[SpanRow], int] | Problem:
-    """The newest version of every span, and how many others there were.
-
-    Exports deliver at least once, and their windows overlap. Versions of one file that differ in their texts say
-    that something other than a later update is wrong.
-    """
-    newest: dict[str, SpanRow] = {}
-    kept: list[SpanRow] = []
-    for span in spans:
-        before = newest.get(span["span_id"]) if span["span_id"] is not None else None
-        if before is None:
-            kept.append(span)
-        elif any(span[name] != before[name] for name in _TEXTS):
-            is_tied = _age(span) == _age(before)
-            if span["file"] == before["file"] or is_tied:
-                where = f"rows {before['row']} of {before['file']} and {span['row']} of {span['file']}"
-                return "repeated_span_differs", f"span {str(span['span_id'])[:80]!r}: {where}"
-        if span["span_id"] is not None and (before is None or _age(span) >= _age(before)):
-            newest[span["span_id"]] = span
-    kept = [newest[s["span_id"]] if s["span_id"] is not None else s for s in kept]
-    return kept, len(spans) - len(kept)
 
 
 def answer_of_trace(
@@ -212,10 +188,6 @@ def _row(
         "file": root["file"],
         "row": root["row"],
     }
-
-
-def _age(span: SpanRow) -> datetime:
-    return span["updated"] or span["end"] or span["start"] or _NO_TIME
 
 
 def _first(spans: Sequence[SpanRow], name: str) -> Any:

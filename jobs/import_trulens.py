@@ -34,8 +34,9 @@ _KINDS = {
     "retrieval": Kind.RETRIEVER,
     "reranking": Kind.RERANKER,
     "generation": Kind.LLM,
-    "eval": Kind.JUDGE,
-    "eval_root": Kind.JUDGE,
+    "guardrail": Kind.JUDGE,
+    "tool": Kind.TOOL,
+    "mcp": Kind.TOOL,
 }
 
 
@@ -67,7 +68,7 @@ def spans(row: Row, options: Options) -> Iterator[Span]:
         failed="ERROR" in str(record.get("status")).upper(),
         model=text_of(about.get("cost.model")),
         prompt_version=id_of(about.get(options.prompt_version_key or "app_version")),
-        session_id=id_of(about.get("session_id")),
+        session_id=id_of(about.get("conversation_id")),
         project=options.project or text_of(about.get("app_name")),
         reference_answer=text_of(about.get("record_root.ground_truth_output")),
     )

@@ -180,31 +180,3 @@ def test_a_frame_without_spans_is_named(tmp_path: Path):
     """Evidence is in the spans and nowhere else."""
     with pytest.raises(InputError, match="no column 'spans' or 'trace' or 'data' or 'span_id'"):
         run_import(tmp_path, "mlflow", [{"trace_id": "t", "request": "Fee?", "response": "5"}])
-
-
-def test_mlflow_s_own_trace_is_read(tmp_path: Path):
-    """What its library writes of a traced chain, where it is installed."""
-    mlflow = pytest.importorskip("mlflow")
-    mlflow.set_tracking_uri(f"sqlite:///{tmp_path}/mlflow.db")
-
-    @mlflow.trace(span_type="RETRIEVER")
-    def find(question):
-        from mlflow.entities import Document
-
-        return [Document(page_content=FEE, id="d7")]
-
-    @mlflow.trace
-    def answer(question):
-        find(question)
-        return "5 EUR."
-
-    answer("Fee?")
-    trace = mlflow.get_trace(mlflow.get_last_active_trace_id())
-
-    found = run_import(tmp_path, "mlflow", {"t.json": [json.loads(trace.to_json())]}).row
-
-    assert (found["question"], found["answer"], [c["id"] for c in found["chunks"]]) == (
-        "Fee?",
-        "5 EUR.",
-        ["d7"],
-    )

@@ -35,6 +35,7 @@ ROOT = event(
     "record_root",
     parent="",
     record_root__input="Fee?",
+    conversation_id="s1",
     record_root__output="5 EUR.",
     record_root__ground_truth_output="5 EUR",
 )
@@ -67,7 +68,7 @@ def test_events_of_a_record_are_an_answer(tmp_path: Path, rows: list):
     assert found["flags"] == ["ids_synthetic"]
     assert found["origin"] == {
         "system": "trulens", "project": "faq", "trace_id": "a1", "span_id": "b1", "retriever_span_id": "b2",
-        "session_id": None, "evidence_rule": "last_retriever",
+        "session_id": "s1", "evidence_rule": "last_retriever",
     }  # fmt: skip
 
 

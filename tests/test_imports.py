@@ -35,11 +35,18 @@ MAY_IMPORT = {
     "literals": (),
     # A span export of a tracing tool: one file a tool, and what they share.
     "imports": (
-        *("columns", "import_documents", "import_files", "import_langfuse", "import_langsmith", "import_log"),
         *(
+            "import_counts",
+            "import_files",
+            "import_langfuse",
+            "import_langsmith",
+            "import_log",
             "import_mlflow",
+        ),
+        *(
             "import_otlp",
             "import_phoenix",
+            "import_repeats",
             "import_spans",
             "import_traces",
             "import_trulens",
@@ -47,10 +54,14 @@ MAY_IMPORT = {
         *("literals", "logfile", "rows"),
     ),
     "import_files": ("import_spans",),
+    "import_counts": ("import_spans",),
+    "import_repeats": ("import_counts", "import_spans"),
     "import_spans": (),
     "import_values": ("literals",),
     "import_texts": ("import_values",),
-    "import_documents": ("columns", "import_spans", "import_texts", "import_values", "literals", "logfile"),
+    "import_documents": (
+        *("columns", "import_spans", "import_texts", "import_values", "literals", "logfile"),
+    ),
     "import_citations": ("import_spans", "import_values", "provider"),
     "import_evidence": ("import_spans",),
     "import_traces": ("import_citations", "import_evidence", "import_spans"),
@@ -152,7 +163,7 @@ MAY_IMPORT = {
     "report_files": ("metrics", "report", "report_html", "report_text", "reports", "store", "trend"),
     "gate": ("metrics",),
     "gate_files": ("gate", "progress", "report_words", "reports", "store"),
-    "cli_joins": ("import_documents", "import_spans", "imports", "options"),
+    "cli_joins": ("import_counts", "import_documents", "import_spans", "imports", "options"),
     "cli": ("cli_joins", "estimate", "gate", "gate_files", "operate", "options", "report_files", "reports"),
 }
 
