@@ -22,7 +22,7 @@ _MAX_OFFSET = 2**31 - 1
 
 def citations_of(output: Any, answer: str | None) -> list[Citation] | None:
     """The citations of a response object whose text is `answer`; null where it has none or is of no known form."""
-    if not isinstance(output, Mapping) or answer is None:
+    if not isinstance(output, dict) or answer is None:
         return None
     found = list(_google(output) or _bedrock(output) or _cohere(output) or _blocks(output))
     return found or None
@@ -83,7 +83,7 @@ def _offset(value: Any) -> int | None:
 
 
 def _dicts(value: Any) -> list[Mapping[str, Any]]:
-    return [item for item in value if isinstance(item, Mapping)] if isinstance(value, list) else []
+    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
 
 
 def _google(output: Mapping[str, Any]) -> list[Citation]:
@@ -112,9 +112,9 @@ def _bedrock(output: Mapping[str, Any]) -> list[Citation]:
     found = []
     for citation in _dicts(output.get("citations")):
         part = dig(citation, "generatedResponsePart.textResponsePart")
-        for reference in _dicts(citation.get("retrievedReferences")) if isinstance(part, Mapping) else []:
+        for reference in _dicts(citation.get("retrievedReferences")) if isinstance(part, dict) else []:
             ids = [dig(reference, "metadata") or {}]
-            ids = [ids[0].get("x-amz-bedrock-kb-chunk-id")] if isinstance(ids[0], Mapping) else []
+            ids = [ids[0].get("x-amz-bedrock-kb-chunk-id")] if isinstance(ids[0], dict) else []
             found.append(
                 _citation(
                     dig(part, "span.start"),
@@ -148,7 +148,7 @@ def _blocks(output: Mapping[str, Any]) -> Iterator[Citation]:
             number = next((n for n in numbers if n is not None), None)
             yield _citation(at, at + len(text), text, index=number, quote=citation.get("cited_text"))
         for note in _dicts(block.get("annotations")):
-            inner = note.get("url_citation") if isinstance(note.get("url_citation"), Mapping) else note
+            inner = note.get("url_citation") if isinstance(note.get("url_citation"), dict) else note
             start, end = _offset(dig(inner, "start_index")), _offset(dig(inner, "end_index"))
             ids = [dig(inner, "file_id") or dig(inner, "file_citation.file_id") or dig(inner, "url")]
             has_place = start is not None and end is not None
@@ -158,7 +158,7 @@ def _blocks(output: Mapping[str, Any]) -> Iterator[Citation]:
 
 def _text_blocks(output: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
     message = dig(output, "choices.0.message")
-    message = message if isinstance(message, Mapping) else output
+    message = message if isinstance(message, dict) else output
     content = message.get("content")
     if isinstance(content, str):
         yield {"text": content, "annotations": message.get("annotations")}

@@ -70,7 +70,7 @@ def documents_of(value: Any, options: Options, depth: int = 0) -> Taken:
         return Taken([{"id": None, "text": value, "score": None}], ("chunks_joined",))
     if isinstance(value, list | tuple):
         return Taken([_document(item, options) for item in value])
-    if isinstance(value, Mapping):
+    if isinstance(value, dict):
         for key in _LIST_KEYS:
             inner = value.get(key)
             if isinstance(inner, list | tuple) or (
@@ -83,9 +83,7 @@ def documents_of(value: Any, options: Options, depth: int = 0) -> Taken:
             if value.get(key) is not None:
                 return documents_of(value[key], options, depth + 1)
     found = (
-        f"a dict of {', '.join(map(str, list(value)[:20]))}"
-        if isinstance(value, Mapping)
-        else repr(type(value))
+        f"a dict of {', '.join(map(str, list(value)[:20]))}" if isinstance(value, dict) else repr(type(value))
     )
     raise BadValueError("documents_unknown_shape", f"found {found[:300]}, expected a list of documents")
 
@@ -152,10 +150,10 @@ def handed_of(variables: Any, options: Options) -> tuple[Documents | None, str |
 
 
 def _document(item: Any, options: Options) -> dict[str, Any]:
-    if isinstance(item, list | tuple) and len(item) == 2 and isinstance(item[0], Mapping):
+    if isinstance(item, list | tuple) and len(item) == 2 and isinstance(item[0], dict):
         item = item[0]
     item = unwrap(item)
-    if isinstance(item, Mapping):
+    if isinstance(item, dict):
         item = _flat(item)
     elif not isinstance(item, str):
         raise BadValueError("bad_value", f"a document is {type(item).__name__}, expected a text or a dict")
@@ -179,13 +177,13 @@ def _flat(item: Mapping[str, Any]) -> dict[str, Any]:
     flat = {key: value for key, value in item.items() if value is not None}
     for key in ("document", "node"):
         inner = unwrap(flat.get(key))
-        if isinstance(inner, Mapping):
+        if isinstance(inner, dict):
             flat = {**{k: v for k, v in flat.items() if k != key}, **inner}
     content = flat.get("content")
-    if isinstance(content, Mapping):
+    if isinstance(content, dict):
         flat["content"] = content.get("text")
     resource = flat.get("text_resource")
-    if isinstance(resource, Mapping):
+    if isinstance(resource, dict):
         flat.setdefault("text", resource.get("text"))
     flat["metadata"] = mapping_of(flat.get("metadata"))
     for name, value in list(flat.items()):  # an id that a data frame made a float

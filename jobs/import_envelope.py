@@ -19,7 +19,7 @@ _LOGS = ("resourceLogs", "resource_logs")
 
 def is_envelope(document: Any) -> bool:
     """Whether a JSON document is OTLP's, of spans or of logs."""
-    return isinstance(document, Mapping) and any(key in document for key in (*_RESOURCES, *_LOGS))
+    return isinstance(document, dict) and any(key in document for key in (*_RESOURCES, *_LOGS))
 
 
 def envelope_spans(document: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
@@ -32,7 +32,7 @@ def envelope_spans(document: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         yield {"log_records": n_logs}
     for resource_spans in (item for key in _RESOURCES for item in _items(document, key)):
         resource = resource_spans.get("resource")
-        about = _attributes(resource.get("attributes")) if isinstance(resource, Mapping) else {}
+        about = _attributes(resource.get("attributes")) if isinstance(resource, dict) else {}
         for scope in (item for key in _SCOPES for item in _items(resource_spans, key)):
             for span in _items(scope, "spans"):
                 yield _span(span, about)
@@ -40,7 +40,7 @@ def envelope_spans(document: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
 
 def _span(span: Mapping[str, Any], resource: dict[str, Any]) -> dict[str, Any]:
     status = span.get("status")
-    code = status.get("code") if isinstance(status, Mapping) else None
+    code = status.get("code") if isinstance(status, dict) else None
     return {
         "trace_id": hex_id_of(_either(span, "traceId", "trace_id")),
         "span_id": hex_id_of(_either(span, "spanId", "span_id")),
@@ -59,18 +59,18 @@ def _span(span: Mapping[str, Any], resource: dict[str, Any]) -> dict[str, Any]:
 
 
 def _attributes(pairs: Any) -> dict[str, Any]:
-    if isinstance(pairs, Mapping):  # some exporters write a plain dict
+    if isinstance(pairs, dict):  # some exporters write a plain dict
         return {str(key): value for key, value in pairs.items()}
     if not isinstance(pairs, list):
         return {}
-    items = (pair for pair in pairs if isinstance(pair, Mapping) and isinstance(pair.get("key"), str))
+    items = (pair for pair in pairs if isinstance(pair, dict) and isinstance(pair.get("key"), str))
     return {pair["key"]: _plain(pair.get("value"), 0) for pair in items}
 
 
 def _plain(value: Any, depth: int) -> Any:
     """A tagged value as the value itself; bytes stay the base64 that they are."""
-    if not isinstance(value, Mapping) or depth > MAX_DEPTH:
-        return value if not isinstance(value, Mapping | list) else None
+    if not isinstance(value, dict) or depth > MAX_DEPTH:
+        return value if not isinstance(value, dict | list) else None
     for tag, inner in value.items():
         plain_tag = tag.replace("_", "").lower()
         if plain_tag == "arrayvalue":
@@ -89,7 +89,7 @@ def _plain(value: Any, depth: int) -> Any:
 
 
 def _items(value: Any, key: str, of: type = dict) -> list[Any]:
-    found = value.get(key) if isinstance(value, Mapping) else None
+    found = value.get(key) if isinstance(value, dict) else None
     return [item for item in found if isinstance(item, of)] if isinstance(found, list) else []
 
 

@@ -7,7 +7,7 @@ The answer is scored at its GENERATION. Windows overlap at both ends, so a row m
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
 from claimscore.jobs.import_citations import citations_of
@@ -55,7 +55,7 @@ def spans(row: Row, options: Options) -> Iterator[Span]:
     yield _span(row, trace_id, own_id, options, is_trace=is_trace)
     inner = unpack(row.get("observations"))
     for observation in inner if isinstance(inner, list) else ():
-        if isinstance(observation, Mapping):
+        if isinstance(observation, dict):
             yield from spans({"traceId": trace_id, **observation}, options)
 
 
@@ -104,7 +104,7 @@ def _get(row: Row, name: str) -> Any:
 
 
 def _unwrap(document: Any) -> Iterator[Any]:
-    if isinstance(document, Mapping) and isinstance(document.get("data"), list):
+    if isinstance(document, dict) and isinstance(document.get("data"), list):
         yield from document["data"]
     else:
         yield from document if isinstance(document, list) else [document]

@@ -8,7 +8,7 @@ project. Rows of two exports of a day, and of a trace that crosses midnight, mee
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
 from claimscore.jobs.import_citations import citations_of
@@ -104,7 +104,7 @@ def _parent(row: Row, run_id: str | None, trace_id: str) -> str | None:
 
 
 def _unwrap(document: Any) -> Iterator[Any]:
-    runs = document.get("runs") if isinstance(document, Mapping) else None
+    runs = document.get("runs") if isinstance(document, dict) else None
     if isinstance(runs, list):
         yield from runs
     else:

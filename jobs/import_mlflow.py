@@ -79,7 +79,7 @@ def spans(row: Row, options: Options) -> Iterator[Span]:
     inner = unpack_literal(row.get("spans"))
     if inner is None:
         inner = dig(mapping_of(row.get("data")) or mapping_of(whole.get("data")), "spans")
-    inner = [span for span in inner if isinstance(span, Mapping)] if isinstance(inner, list) else []
+    inner = [span for span in inner if isinstance(span, dict)] if isinstance(inner, list) else []
     trace_id = id_of(info.get("trace_id")) or id_of(info.get("request_id"))
     group = trace_id or hex_id_of(next((span.get("trace_id") for span in inner), None)) or ""
     trace = _trace(info, group, trace_id, bool(inner), options)
@@ -129,7 +129,7 @@ def _trace(
 
 def _span(item: Mapping[str, Any], group: str, trace_id: str | None, options: Options) -> Span:
     attributes = {key: unpack(value) for key, value in mapping_of(item.get("attributes")).items()}
-    context = item["context"] if isinstance(item.get("context"), Mapping) else {}
+    context = item["context"] if isinstance(item.get("context"), dict) else {}
     kind = attributes.get("mlflow.spanType") or item.get("span_type")
     start, is_naive = moment_of(item.get("start_time_unix_nano") or item.get("start_time"))
     status = item.get("status_code") or dig(item, "status.code") or dig(item, "status")
@@ -193,7 +193,7 @@ def _either(first: Any, second: Any) -> Any:
 
 
 def _unwrap(document: Any) -> Iterator[Any]:
-    traces = document.get("traces") if isinstance(document, Mapping) else None
+    traces = document.get("traces") if isinstance(document, dict) else None
     if isinstance(traces, list):
         yield from traces
     else:

@@ -39,7 +39,7 @@ def spans(row: Row, options: Options) -> Iterator[Span]:
     """The span of one unfolded row."""
     if "log_records" in row:
         return
-    flat = row["attributes"] if isinstance(row.get("attributes"), Mapping) else {}
+    flat = row["attributes"] if isinstance(row.get("attributes"), dict) else {}
     tree, resource = nest(flat), mapping_of(row.get("resource"))
     if dig(tree, "openinference.span.kind"):
         yield openinference_span(row, tree, resource, options)
@@ -119,8 +119,8 @@ def _event_text(attributes: Mapping[str, Any], find: Any, role: str) -> Found | 
     body = unpack_literal(attributes.get("gen_ai.event.content") or dig(attributes, "gen_ai.event.content"))
     message = unpack_literal(attributes.get("message"))
     for value in (body, message, attributes):
-        if isinstance(value, Mapping):
-            inner = value.get("message") if isinstance(value.get("message"), Mapping) else value
+        if isinstance(value, dict):
+            inner = value.get("message") if isinstance(value.get("message"), dict) else value
             found: Found = find({"role": role, **inner})
             if found.text is not None:
                 return found

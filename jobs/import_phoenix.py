@@ -38,8 +38,8 @@ _KINDS = {
 
 def spans(row: Row, options: Options) -> Iterator[Span]:
     """The span of one row of any of Phoenix' forms."""
-    context = row["context"] if isinstance(row.get("context"), Mapping) else {}
-    attributes = row["attributes"] if isinstance(row.get("attributes"), Mapping) else {}
+    context = row["context"] if isinstance(row.get("context"), dict) else {}
+    attributes = row["attributes"] if isinstance(row.get("attributes"), dict) else {}
     flat = {key[len("attributes.") :]: row[key] for key in row if key.startswith("attributes.")}
     plain = {
         "trace_id": row.get("context.trace_id") or context.get("trace_id") or row.get("trace_id"),
@@ -135,7 +135,7 @@ def _prompt_version(tree: Mapping[str, Any], resource: Mapping[str, Any], option
 def _unwrap(document: Any) -> Iterator[Any]:
     if is_envelope(document):
         yield from envelope_spans(document)
-    elif isinstance(document, Mapping) and isinstance(document.get("data"), list):
+    elif isinstance(document, dict) and isinstance(document.get("data"), list):
         yield from document["data"]
     elif isinstance(document, list):
         yield from document

@@ -51,18 +51,18 @@ def answer_of(value: Any, own_keys: tuple[str, ...] = ()) -> Found:
 
 def unwrap(value: Any) -> Any:
     """What LangChain's `dumps` wraps as a constructor, with its class as `type`; anything else as it is."""
-    if isinstance(value, Mapping) and value.get("lc") and isinstance(value.get("kwargs"), Mapping):
+    if isinstance(value, dict) and value.get("lc") and isinstance(value.get("kwargs"), dict):
         path = value.get("id")
         name = path[-1] if isinstance(path, list) and path and isinstance(path[-1], str) else None
         return {"type": name, **value["kwargs"]}
-    if isinstance(value, Mapping) and isinstance(value.get("data"), Mapping) and "type" in value:
+    if isinstance(value, dict) and isinstance(value.get("data"), dict) and "type" in value:
         return {"type": value["type"], **value["data"]}
     return value
 
 
 def role_of(message: Any) -> str | None:
     """The role of a message in lower case; null for what is no message."""
-    if not isinstance(message, Mapping) or not ({"content", "parts", "contents"} & message.keys()):
+    if not isinstance(message, dict) or not ({"content", "parts", "contents"} & message.keys()):
         return None
     role = message.get("role")
     kind = message.get("type")
@@ -79,16 +79,16 @@ def parts_text(content: Any) -> Found:
     """The text of a message's content: a string, a list of parts, or null (a call of a tool alone)."""
     if isinstance(content, str):
         return Found(content)
-    if isinstance(content, Mapping):
+    if isinstance(content, dict):
         content = content.get("parts", [content])
     if not isinstance(content, list):
         return Found(None)
     texts, n_dropped = [], 0
     for item in content:
-        is_wrapped = isinstance(item, Mapping) and isinstance(item.get("message_content"), Mapping)
+        is_wrapped = isinstance(item, dict) and isinstance(item.get("message_content"), dict)
         part = item["message_content"] if is_wrapped else item
         text = part if isinstance(part, str) else None
-        if isinstance(part, Mapping) and _is_text(part.get("type") or "text") and not part.get("thought"):
+        if isinstance(part, dict) and _is_text(part.get("type") or "text") and not part.get("thought"):
             text = next(
                 (part[k] for k in ("text", "content", "refusal") if isinstance(part.get(k), str)), None
             )
@@ -111,7 +111,7 @@ def _find(value: Any, keys: tuple[str, ...], roles: frozenset[str], depth: int) 
         return Found(None)
     if isinstance(value, list):
         return _find_in_list(value, keys, roles, depth)
-    if not isinstance(value, Mapping):
+    if not isinstance(value, dict):
         return Found(None)
     role = role_of(value)
     if role is not None:
@@ -139,14 +139,14 @@ def _find_in_list(items: list[Any], keys: tuple[str, ...], roles: frozenset[str]
         return Found(None, n_dropped)
     if len(items) == 1:
         return _find(items[0], keys, roles, depth + 1)
-    if any(isinstance(item, Mapping) and isinstance(item.get("type"), str) for item in items):
+    if any(isinstance(item, dict) and isinstance(item.get("type"), str) for item in items):
         return parts_text(items)
     return Found(None)
 
 
 def _message(item: Any) -> Any:
     item = unwrap(item)
-    if isinstance(item, Mapping) and isinstance(item.get("message"), Mapping):
+    if isinstance(item, dict) and isinstance(item.get("message"), dict):
         return unwrap(item["message"])
     return item
 

@@ -105,10 +105,10 @@ def _take_documents(span: Span, about: Mapping[str, Any], options: Options) -> N
 
 
 def _unwrap(document: Any) -> Iterator[Any]:
-    events = unpack_literal(document.get("events")) if isinstance(document, Mapping) else document
+    events = unpack_literal(document.get("events")) if isinstance(document, dict) else document
     if isinstance(events, list):
         for event in events:
-            yield from _unwrap(event) if isinstance(event, Mapping) else [event]
+            yield from _unwrap(event) if isinstance(event, dict) else [event]
     else:
         yield document
 

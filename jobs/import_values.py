@@ -131,9 +131,9 @@ def unpack_literal(value: Any) -> Any:
 def mapping_of(value: Any) -> dict[str, Any]:
     """A dict, or what a JSON text or a list of key and value holds; else an empty one. Null values are left out."""
     value = unpack_literal(value)
-    if isinstance(value, list) and all(isinstance(item, Mapping) and "key" in item for item in value):
+    if isinstance(value, list) and all(isinstance(item, dict) and "key" in item for item in value):
         value = {str(item["key"]): item.get("value") for item in value}
-    if not isinstance(value, Mapping):
+    if not isinstance(value, dict):
         return {}
     return {str(key): item for key, item in value.items() if item is not None}
 
@@ -143,7 +143,7 @@ def dig(value: Any, dotted: str) -> Any:
     for step in dotted.split("."):
         if isinstance(value, list) and step.isdecimal() and len(step) < 7 and int(step) < len(value):
             value = value[int(step)]
-        elif isinstance(value, Mapping):
+        elif isinstance(value, dict):
             value = value.get(step)
         else:
             return None
@@ -181,9 +181,9 @@ def _branch(attributes: Mapping[str, Any], depth: int) -> dict[str, Any]:
 
 
 def _nested(value: Any, depth: int) -> Any:
-    if depth > MAX_DEPTH and isinstance(value, Mapping | list | tuple):
+    if depth > MAX_DEPTH and isinstance(value, dict | list | tuple):
         return None
-    if isinstance(value, Mapping):
+    if isinstance(value, dict):
         return _branch(value, depth)
     if isinstance(value, list | tuple):
         return [_nested(item, depth + 1) for item in value]

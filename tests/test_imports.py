@@ -20,6 +20,10 @@ PROVIDED_BY = importlib.metadata.packages_distributions()
 # Everyone may import these; they import each other only in this order.
 BASE = ("errors", "uri", "records", "config", "frames")
 
+IMPORTERS = tuple(
+    f"import_{tool}" for tool in ("langfuse", "langsmith", "mlflow", "otlp", "phoenix", "trulens")
+)
+
 # A file of jobs/ -> the files of jobs/ that it may import beside BASE. A new file needs a line here.
 MAY_IMPORT = {
     "errors": (),
@@ -35,22 +39,8 @@ MAY_IMPORT = {
     "literals": (),
     # A span export of a tracing tool: one file a tool, and what they share.
     "imports": (
-        *(
-            "import_counts",
-            "import_files",
-            "import_langfuse",
-            "import_langsmith",
-            "import_log",
-            "import_mlflow",
-        ),
-        *(
-            "import_otlp",
-            "import_phoenix",
-            "import_repeats",
-            "import_spans",
-            "import_traces",
-            "import_trulens",
-        ),
+        *IMPORTERS,
+        *("import_counts", "import_files", "import_log", "import_repeats", "import_spans", "import_traces"),
         *("literals", "logfile", "rows"),
     ),
     "import_files": ("import_spans",),
@@ -68,14 +58,7 @@ MAY_IMPORT = {
     "import_envelope": ("import_values",),
     "import_log": ("logfile", "output"),
     **dict.fromkeys(
-        (
-            "import_langfuse",
-            "import_langsmith",
-            "import_mlflow",
-            "import_otlp",
-            "import_phoenix",
-            "import_trulens",
-        ),
+        IMPORTERS,
         (
             *("import_citations", "import_documents", "import_envelope", "import_phoenix", "import_spans"),
             *("import_texts", "import_values", "literals"),
