@@ -143,9 +143,11 @@ def handed_of(variables: Any, options: Options) -> tuple[Documents | None, str |
                 return None, value
         elif value:
             try:
-                return documents_of(value, options).documents, None
+                documents = documents_of(value, options).documents
             except BadValueError:
                 continue
+            if any(d["id"] or len(d["text"].split()) > 1 for d in documents):  # else a list of ids
+                return documents, None
     return None, None
 
 
@@ -160,7 +162,8 @@ def _document(item: Any, options: Options) -> dict[str, Any]:
     try:
         (document,) = from_python([item], pa.list_(CHUNK), _SHAPE)
     except (ValueError, OverflowError) as err:
-        raise BadValueError("bad_value", str(err)[:200]) from err
+        # The error would quote the value, and a log's texts have no place in a reason.
+        raise BadValueError("bad_value", "a document's score is no number") from err
     if document.get("text") is None:
         text = (options.chunk_texts or {}).get(document.get("id") or "")
         if text is None:

@@ -21,6 +21,7 @@ import pyarrow.parquet as pq
 
 from claimscore.jobs.errors import InputError
 from claimscore.jobs.import_spans import Problem
+from claimscore.jobs.logfile import IMPORTED
 from claimscore.jobs.uri import shown
 
 _FORMS = (".parquet", ".jsonl", ".ndjson", ".json", ".csv")
@@ -126,6 +127,10 @@ def _form(path: str) -> str | None:
 def _parquet(export: Export, wants: Callable[[str], bool]) -> Iterator[tuple[int, Any]]:
     with export.fs.open_input_file(export.path) as source:
         parquet = pq.ParquetFile(source, coerce_int96_timestamp_unit="us", page_checksum_verification=True)
+        if IMPORTED in (parquet.schema_arrow.metadata or {}):
+            raise InputError(
+                f"{export.label}: is a log that an import wrote, expected an export; keep OUT outside of SRC"
+            )
         export.columns.update(parquet.schema_arrow.names)
         wanted = [name for name in parquet.schema_arrow.names if wants(name)]
         number = 0

@@ -17,7 +17,16 @@ from claimscore.jobs.import_envelope import envelope_spans, is_envelope
 from claimscore.jobs.import_phoenix import openinference_span
 from claimscore.jobs.import_spans import Kind, Options, Row, Span, Tool
 from claimscore.jobs.import_texts import Found, answer_of, question_of
-from claimscore.jobs.import_values import dig, hex_id_of, mapping_of, moment_of, nest, text_of, unpack_literal
+from claimscore.jobs.import_values import (
+    dig,
+    hex_id_of,
+    id_of,
+    mapping_of,
+    moment_of,
+    nest,
+    text_of,
+    unpack_literal,
+)
 from claimscore.jobs.literals import BadValueError
 
 _OPERATIONS = {
@@ -61,7 +70,7 @@ def spans(row: Row, options: Options) -> Iterator[Span]:
         failed=bool(row.get("failed")),
         model=text_of(dig(tree, "gen_ai.response.model")) or text_of(dig(tree, "gen_ai.request.model")),
         prompt_version=_prompt_version(flat, resource, options.prompt_version_key),
-        session_id=text_of(dig(tree, "gen_ai.conversation.id")) or text_of(dig(tree, "session.id")),
+        session_id=id_of(dig(tree, "gen_ai.conversation.id")) or id_of(dig(tree, "session.id")),
         project=options.project or text_of(resource.get("service.name")),
     )
     _take_texts(span, tree, row.get("events"), options)

@@ -15,7 +15,16 @@ from claimscore.jobs.import_documents import fill_documents, handed_of
 from claimscore.jobs.import_envelope import envelope_spans, is_envelope
 from claimscore.jobs.import_spans import Kind, Options, Row, Span, Tool
 from claimscore.jobs.import_texts import Found, answer_of, question_of
-from claimscore.jobs.import_values import dig, hex_id_of, mapping_of, moment_of, nest, text_of, unpack_literal
+from claimscore.jobs.import_values import (
+    dig,
+    hex_id_of,
+    id_of,
+    mapping_of,
+    moment_of,
+    nest,
+    text_of,
+    unpack_literal,
+)
 from claimscore.jobs.literals import BadValueError
 
 _DEFAULT_LIMIT = 1_000
@@ -81,7 +90,7 @@ def openinference_span(
         failed=bool(plain.get("failed")),
         model=text_of(dig(tree, "llm.model_name")),
         prompt_version=_prompt_version(tree, resource, options),
-        session_id=text_of(dig(tree, "session.id")),
+        session_id=id_of(dig(tree, "session.id")),
         project=options.project or text_of(resource.get("openinference.project.name")),
     )
     _take_texts(span, tree, options)
@@ -129,7 +138,7 @@ def _prompt_version(tree: Mapping[str, Any], resource: Mapping[str, Any], option
         metadata = mapping_of(tree.get("metadata"))
         found = (dig(tree, key), resource.get(key), metadata.get(key), dig(metadata, key))
         return next((str(value) for value in found if isinstance(value, str | int)), None)
-    return text_of(dig(tree, "llm.prompt_template.version"))
+    return id_of(dig(tree, "llm.prompt_template.version"))
 
 
 def _unwrap(document: Any) -> Iterator[Any]:
@@ -153,7 +162,7 @@ def _refuse(columns: set[str]) -> str | None:
 
 
 def _warn(n_rows: int) -> str | None:
-    if n_rows and n_rows % _DEFAULT_LIMIT == 0:
+    if n_rows == _DEFAULT_LIMIT:
         return f"has exactly {n_rows:,} spans, as get_spans_dataframe() cuts them silently, newest first; give it a limit"
     return None
 

@@ -55,7 +55,7 @@ def one_a_request(log: pa.Table, tally: Tally) -> pa.Table:
         values = log.select(["request_id", *_SHOWN, "updated", "file", "row"]).take(at).to_pylist()
         texts = {(v["file"], repr([v[name] for name in _SHOWN])) for v in values}
         is_torn = len(texts) > len({file for file, _ in texts})
-        newest = max(range(len(at)), key=lambda k: (str(values[k]["updated"] or ""), values[k]["file"]))
+        newest = max(range(len(at)), key=lambda k: (values[k]["updated"] or _NO_TIME, values[k]["file"]))
         for k, value in enumerate(values):
             if is_torn:
                 tally.refuse(value, ("repeated_request_id", f"{len(at)} traces with different texts"))

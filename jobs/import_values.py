@@ -55,7 +55,7 @@ def hex_id_of(value: Any) -> str | None:
             raw = b""
         text = raw.hex() if len(raw) == n_bytes else text
     text = text.removeprefix("0x")
-    return text if text.strip("0") else None
+    return None if len(text) >= 16 and not text.strip("0") else text
 
 
 def text_of(value: Any) -> str | None:

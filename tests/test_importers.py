@@ -132,6 +132,24 @@ def test_a_joined_text_that_is_something_else_is_not_believed(tmp_path: Path):
     assert (texts(found), rule(found)) == ([FEE, POOL], "last_retriever")
 
 
+def test_documents_joined_in_the_prompt_and_found_nowhere_are_one_chunk(tmp_path: Path):
+    """No span gave them, and their borders are lost: flagged."""
+    asked = llm(llm__prompt_template__variables={"context": f"{FEE}\n\n{POOL}"})
+
+    found = run_import(tmp_path, "phoenix", [root(), asked]).row
+
+    assert (texts(found), found["flags"]) == ([f"{FEE}\n\n{POOL}"], ["chunks_joined", "ids_synthetic"])
+
+
+def test_a_list_of_ids_in_the_prompt_is_no_evidence(tmp_path: Path):
+    """Ids have no text: what the retriever gave is believed."""
+    asked = llm(llm__prompt_template__variables={"documents": ["find-0", "find-1"]})
+
+    found = run_import(tmp_path, "phoenix", [root(), retriever(FEE), asked]).row
+
+    assert (texts(found), rule(found)) == ([FEE], "last_retriever")
+
+
 def test_a_retriever_without_documents_is_not_an_empty_one(tmp_path: Path):
     """Content that was not recorded is unknown; an empty list was found to be empty."""
     hidden = [root(trace="a1"), span("find", "RETRIEVER", at=1), llm()]
@@ -664,6 +682,25 @@ def test_a_folder_of_logs_holds_logs_alone(tmp_path: Path):
     names = {file.relative_to(tmp_path / "log").parts[0] for file in (tmp_path / "log").rglob("*")}
     assert names == {"_import", "date=2026-11-28"}
     assert found.manifest["logs"].endswith("/log/date={date}/*.parquet")
+
+
+def test_a_log_is_not_taken_for_an_export(tmp_path: Path):
+    """An OUT inside of SRC would be read by the next import."""
+    run_import(tmp_path, "phoenix", traffic(3), out="export/log")
+
+    with pytest.raises(InputError, match="keep OUT outside of SRC"):
+        run_import(tmp_path, "phoenix", traffic(3), out="export/log")
+
+
+def test_a_reason_quotes_no_text_of_the_log(tmp_path: Path):
+    """What is wrong with a value is told without the value."""
+    bad = [{"document.content": FEE, "document.score": "jane.doe@example.org"}]
+
+    found = run_import(
+        tmp_path, "phoenix", [root(), span("f", "RETRIEVER", retrieval__documents=bad), root(trace="a2")]
+    )
+
+    assert (found.reasons, "jane" in str(found.quarantine)) == (["bad_value"], False)
 
 
 def test_a_span_of_ten_megabytes_is_taken(tmp_path: Path):

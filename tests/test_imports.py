@@ -43,7 +43,7 @@ MAY_IMPORT = {
         *("import_counts", "import_files", "import_log", "import_repeats", "import_spans", "import_traces"),
         *("literals", "logfile", "rows"),
     ),
-    "import_files": ("import_spans",),
+    "import_files": ("import_spans", "logfile"),
     "import_counts": ("import_spans",),
     "import_repeats": ("import_counts", "import_spans"),
     "import_spans": (),
