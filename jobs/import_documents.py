@@ -19,7 +19,7 @@ from claimscore.jobs.columns import fit
 from claimscore.jobs.errors import InputError
 from claimscore.jobs.import_spans import Documents, Kind, Options, Span
 from claimscore.jobs.import_texts import unwrap
-from claimscore.jobs.import_values import MAX_DEPTH, mapping_of
+from claimscore.jobs.import_values import MAX_DEPTH, mapping_of, number_of
 from claimscore.jobs.literals import BadValueError, Shape, from_python, parse
 from claimscore.jobs.logfile import CHUNK_NAMES
 from claimscore.jobs.records import CHUNK
@@ -172,7 +172,7 @@ def _document(item: Any, options: Options) -> dict[str, Any]:
                 f"document {str(document.get('id'))[:80]!r} has no text; give --chunk-table a table of id and text",
             )
         document["text"] = text
-    return {"id": document.get("id"), "text": document["text"], "score": document.get("score")}
+    return {"id": document.get("id"), "text": document["text"], "score": number_of(document.get("score"))}
 
 
 def _flat(item: Mapping[str, Any]) -> dict[str, Any]:

@@ -19,45 +19,38 @@ from claimscore.jobs.import_spans import Problem
 SpanRow = Mapping[str, Any]
 _TEXTS = ("question", "answer", "answer_problem", "documents", "documents_problem", "handed", "joined")
 _SHOWN = ("question", "answer", "chunks")
+_LIST_ROWS = 4
 _NO_TIME = datetime.min.replace(tzinfo=UTC)
 
 
 def one_each(spans: Sequence[SpanRow]) -> tuple[list[SpanRow], int] | Problem:
-    """The newest version of every span, and how many others there were.
-
-    Exports deliver at least once, and their windows overlap. Versions of one file that differ in their texts say
-    that something other than a later update is wrong.
-    """
-    newest: dict[str, SpanRow] = {}
-    kept: list[SpanRow] = []
-    for span in spans:
-        before = newest.get(span["span_id"]) if span["span_id"] is not None else None
-        if before is None:
-            kept.append(span)
-        elif any(span[name] != before[name] for name in _TEXTS):
-            is_tied = _age(span) == _age(before)
-            if span["file"] == before["file"] or is_tied:
-                where = f"rows {before['row']} of {before['file']} and {span['row']} of {span['file']}"
-                return "repeated_span_differs", f"span {str(span['span_id'])[:80]!r}: {where}"
-        if span["span_id"] is not None and (before is None or _age(span) >= _age(before)):
-            newest[span["span_id"]] = span
-    kept = [newest[s["span_id"]] if s["span_id"] is not None else s for s in kept]
+    """The newest version of every span of a trace, in their order, and how many others there were."""
+    versions: dict[str | int, list[SpanRow]] = {}
+    for k, span in enumerate(spans):
+        versions.setdefault(k if span["span_id"] is None else span["span_id"], []).append(span)
+    kept = []
+    for span_id, same in versions.items():
+        newest = _newest([(span["file"], repr([span[t] for t in _TEXTS]), _age(span)) for span in same])
+        if newest is None:
+            rows = ", ".join(f"row {span['row']} of {span['file']}" for span in same[:_LIST_ROWS])
+            return "repeated_span_differs", f"span {str(span_id)[:80]!r}: {rows}"
+        kept.append(same[newest])
     return kept, len(spans) - len(kept)
 
 
 def one_a_request(log: pa.Table, tally: Tally) -> pa.Table:
-    """One row an id: the newest. All of them go where one file has the id with different texts."""
+    """One row an id, the newest; the others, and all of an id that stands for different texts, are put aside."""
     rows = pl.DataFrame({"id": pl.from_arrow(log["request_id"])}).with_row_index("at")
     often = rows.filter(pl.len().over("id") > 1)
     dropped: set[int] = set()
     for (_,), group in often.group_by("id", maintain_order=True):
         at = group["at"].to_list()
         values = log.select(["request_id", *_SHOWN, "updated", "file", "row"]).take(at).to_pylist()
-        texts = {(v["file"], repr([v[name] for name in _SHOWN])) for v in values}
-        is_torn = len(texts) > len({file for file, _ in texts})
-        newest = max(range(len(at)), key=lambda k: (values[k]["updated"] or _NO_TIME, values[k]["file"]))
+        newest = _newest(
+            [(v["file"], repr([v[name] for name in _SHOWN]), v["updated"] or _NO_TIME) for v in values]
+        )
         for k, value in enumerate(values):
-            if is_torn:
+            if newest is None:
                 tally.refuse(value, ("repeated_request_id", f"{len(at)} traces with different texts"))
             elif k != newest:
                 where = f"row {values[newest]['row']} of {values[newest]['file']}"
@@ -68,5 +61,18 @@ def one_a_request(log: pa.Table, tally: Tally) -> pa.Table:
     return log.take([k for k in range(log.num_rows) if k not in dropped]) if dropped else log
 
 
+def _newest(versions: Sequence[tuple[str, str, datetime]]) -> int | None:
+    """Which (file, texts, time) counts; null where a file has two texts, or of the newest two differ."""
+    if len(versions) == 1:
+        return 0
+    texts = {(file, text) for file, text, _ in versions}
+    latest = max(age for _, _, age in versions)
+    tied = [k for k, (_, _, age) in enumerate(versions) if age == latest]
+    if len(texts) > len({file for file, _ in texts}) or len({versions[k][1] for k in tied}) > 1:
+        return None
+    return tied[-1]
+
+
 def _age(span: SpanRow) -> datetime:
-    return span["updated"] or span["end"] or span["start"] or _NO_TIME
+    moment: datetime | None = span["updated"] or span["end"] or span["start"]
+    return moment or _NO_TIME

@@ -392,6 +392,23 @@ def test_the_newest_version_of_a_span_counts(tmp_path: Path, names: tuple[str, s
     assert found.row["answer"] == "6 EUR."
 
 
+def test_a_repeat_with_a_score_of_nan_is_a_repeat(tmp_path: Path):
+    """NaN equals nothing, itself included, and is no score."""
+    documents = [{"document.content": FEE, "document.score": float("nan")}]
+    spans = [root(), span("f", "RETRIEVER", retrieval__documents=documents)]
+
+    found = run_import(tmp_path, "phoenix", spans * 2)
+
+    assert (found.manifest["spans_repeated"], found.row["chunks"][0]["score"]) == (2, None)
+
+
+def test_two_texts_of_one_time_are_not_guessed_at(tmp_path: Path):
+    """Two files, one span, no later update: neither is newer."""
+    files = {"a.jsonl": [root(), root(trace="a2")], "b.jsonl": [root("6 EUR.")]}
+
+    assert run_import(tmp_path, "phoenix", files).reasons == ["repeated_span_differs"]
+
+
 def test_one_span_with_two_texts_in_a_file_is_put_aside(tmp_path: Path):
     """Nobody can say which of them was shown."""
     found = run_import(tmp_path, "phoenix", [root(), root("6 EUR."), {**root(trace="a2")}])
