@@ -270,3 +270,4 @@ def _finish(reports_of_days: Iterator[dict[str, Any]], options: dict[str, Any], 
 
 
 main.add_command(cli_export.export)
+main.add_command(cli_export.alert)

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from claimscore.jobs.errors import EXIT_UNFINISHED, one_line
-from claimscore.jobs.options import date_option, emit, json_option
+from claimscore.jobs.options import as_day, date_option, emit, json_option
 
 _TOOLS = ("phoenix", "langfuse", "langsmith", "mlflow", "otlp", "events", "csv")
 out_argument = click.argument("out", metavar="OUT")
@@ -56,4 +56,47 @@ def export(config_path: str | None, as_json: bool, **options: Any) -> None:
     else:
         emit(document, export_files.print_export, as_json=as_json)
     if document.get("sent", {}).get("failed"):
+        raise SystemExit(EXIT_UNFINISHED)
+
+
+@click.command()
+@out_argument
+@click.option(
+    "--date", default="yesterday", show_default=True, callback=as_day, metavar="DAY", help="Day to judge."
+)
+@series_option
+@click.option(
+    "--metric", "metrics", multiple=True, metavar="METRIC", help="A rate to watch; may be given again."
+)
+@click.option(
+    "--change", default="4pt", show_default=True, metavar="POINTS", help="The worsening to find soonest."
+)
+@click.option("--webhook", default=None, metavar="URL", help="POST there where somebody should come.")
+@click.option("--textfile", default=None, metavar="FILE.prom", help="Prometheus textfile, written whole.")
+@click.option("--dest", default=None, metavar="FILE", help="The JSON document as a file too.")
+@json_option
+def alert(out: str, date: str, metrics: tuple[str, ...], as_json: bool, **options: Any) -> None:
+    """Exit with code 3 where a rate got worse and stays so, or where the day cannot be judged.
+
+    Example: claimscore alert demo-run/out --date 2026-11-28
+    """
+    from claimscore.jobs import alert_files, alerts  # noqa: PLC0415
+    from claimscore.jobs.report_files import as_json as to_json  # noqa: PLC0415
+    from claimscore.jobs.wholefile import write_whole  # noqa: PLC0415
+
+    unknown = [name for name in metrics if name not in alerts.WORSE]
+    if unknown:
+        raise click.UsageError(f"--metric {unknown[0]!r} is none of {', '.join(alerts.WORSE)}")
+    watched = tuple(dict.fromkeys(metrics)) or alerts.DEFAULT_METRICS
+    document, today = alert_files.run(out, date, options["series"], watched, options["change"])
+    emit(document, alert_files.print_alert, as_json=as_json)
+    for line in document["messages"]:
+        click.echo(one_line(line), err=True)
+    if options["dest"]:
+        write_whole(Path(options["dest"]), to_json(document).encode())
+    if options["textfile"]:
+        write_whole(Path(options["textfile"]), alert_files.textfile(document, today).encode())
+    if options["webhook"]:
+        alert_files.notify(document, options["webhook"])
+    if alert_files.needs_somebody(document):
         raise SystemExit(EXIT_UNFINISHED)

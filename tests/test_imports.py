@@ -141,7 +141,11 @@ MAY_IMPORT = {
         ),
         *("export_otlp", "export_phoenix", "exports", "published", "sending", "store", "wholefile"),
     ),
-    "cli_export": ("export_files", "options"),
+    "alerts": ("trend",),
+    "alert_files": (
+        *("alerts", "gate_files", "progress", "report_words", "reports", "sending", "store", "trend"),
+    ),
+    "cli_export": ("alert_files", "alerts", "export_files", "options", "report_files", "wholefile"),
 }
 
 # No table may let one of these import another.
