@@ -90,7 +90,7 @@ class Record:
         self._about = {"tool": tool, "place": place_of(url), "date": date}
         data = root.get(self.file)
         try:
-            held = json.loads(data)["sent"] if data else {}
+            held = {} if data is None else json.loads(data)["sent"]
             self.sent = {str(key): Known(*map(str, value)) for key, value in held.items()}
         except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
             raise OutputError(
@@ -190,19 +190,29 @@ def _push_all(tool: Tool, todo: list[Item], record: Record, sender: Sender, out:
     n_down, n_unsaved = 0, 0
     batches = [todo[k : k + tool.batch_size] for k in range(0, len(todo), tool.batch_size)]
     with ThreadPoolExecutor(WORKERS) as pool:
-        for batch, (outcomes, is_down) in zip(batches, pool.map(push, batches), strict=True):
-            for item, outcome in zip(batch, outcomes, strict=True):
-                if outcome.error:
-                    out.fail(outcome.error)
-                    if not outcome.is_final:
-                        continue
-                record.sent[item.key] = Known(item.content, outcome.tool_id, scope)
-                out.created += not outcome.error and item.known_as is None
-                out.updated += not outcome.error and item.known_as is not None
-                n_unsaved += 1
-            n_down = n_down + 1 if is_down else 0
-            if n_down >= _GIVE_UP_AFTER:
-                stop.set()
-            if n_unsaved >= _SAVE_EVERY:
-                record.save()
-                n_unsaved = 0
+        try:
+            for batch, (outcomes, is_down) in zip(batches, pool.map(push, batches), strict=True):
+                n_unsaved += _note(record, out, batch, outcomes, scope)
+                n_down = n_down + 1 if is_down else 0
+                if n_down >= _GIVE_UP_AFTER:
+                    stop.set()
+                if n_unsaved >= _SAVE_EVERY:
+                    record.save()
+                    n_unsaved = 0
+        finally:
+            stop.set()  # an interrupt ends it here: what waits in the pool must not go out unrecorded
+
+
+def _note(record: Record, out: Sent, batch: Sequence[Item], outcomes: Sequence[Outcome], scope: str) -> int:
+    """Put what became of a batch into record and counts; how many entries of the record changed."""
+    n_noted = 0
+    for item, outcome in zip(batch, outcomes, strict=True):
+        if outcome.error:
+            out.fail(outcome.error)
+            if not outcome.is_final:
+                continue
+        record.sent[item.key] = Known(item.content, outcome.tool_id, scope)
+        out.created += not outcome.error and item.known_as is None
+        out.updated += not outcome.error and item.known_as is not None
+        n_noted += 1
+    return n_noted

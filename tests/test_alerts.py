@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import datetime as dt
-import http.server
 import json
 import math
 import re
-import threading
 from pathlib import Path
 from typing import Any
 
+import loopback_fixture as loop
 import numpy as np
 import polars as pl
 import pyarrow as pa
@@ -385,49 +384,33 @@ def test_what_was_not_judged_has_no_value_but_a_flag():
     assert 'claimscore_alert_not_judged{metric="hallucination_rate",prompt_version=""} 1.0' in text
 
 
-class Hook(http.server.BaseHTTPRequestHandler):
-    """Refuses twice, then takes what comes."""
-
-    def do_POST(self):
-        """One alert."""
-        body = self.rfile.read(int(self.headers["content-length"]))
-        self.server.seen.append(json.loads(body))
-        self.send_response(self.server.answers.pop(0))
-        self.end_headers()
-
-    def log_message(self, *_):
-        """Say nothing."""
-
-
 @pytest.fixture
 def hook():
     """A webhook on this machine."""
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Hook)
-    server.seen, server.answers = [], [503, 429, 200]
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    yield server
-    server.shutdown()
-    server.server_close()
+    with loop.loopback() as server:
+        yield server
 
 
 def test_the_webhook_is_tried_until_it_takes_the_alert(hook):
     """503 and 429 are tried again, and `text` says what a chat program should show."""
-    url = f"http://127.0.0.1:{hook.server_address[1]}/services/SECRET"
+    url = f"{hook.url}/services/SECRET"
     document = judged(OUT_ROWS, 16) | {"series": "s"}
     document["messages"] = alert_files.messages(document)
+    codes = [503, 429, 200]
+    hook.answer = lambda *_: (codes.pop(0), None)
 
     alert_files.notify(document, url, Sender(url, sleep=lambda _: None))
 
     assert len(hook.seen) == 3
-    assert hook.seen[-1]["text"].startswith(
+    assert hook.seen[-1][2]["text"].startswith(
         "claimscore 2026-10-17, s\nALERT: hallucination_rate of all answers"
     )
 
 
 def test_a_webhook_that_refuses_is_a_failure_without_its_url(hook):
     """Nobody was told: that is an error, and the secret in the path stands in no message."""
-    hook.answers = [404]
-    url = f"http://127.0.0.1:{hook.server_address[1]}/services/SECRET"
+    hook.answer = lambda *_: (404, None)
+    url = f"{hook.url}/services/SECRET"
     document = judged(OUT_ROWS, 16) | {"series": "s", "messages": []}
 
     with pytest.raises(OutputError, match="the webhook did not take the alert: HTTP 404") as caught:
@@ -439,7 +422,7 @@ def test_a_quiet_day_calls_nobody(hook):
     """No request where nobody should come."""
     document = judged(OUT_ROWS, 13) | {"series": "s", "messages": []}
 
-    alert_files.notify(document, f"http://127.0.0.1:{hook.server_address[1]}/x")
+    alert_files.notify(document, f"{hook.url}/x")
 
     assert hook.seen == []
 
