@@ -163,9 +163,10 @@ def test_the_keys_are_the_environments(monkeypatch):
 def test_its_own_models_take_our_scores():
     """CreateScoreRequest knows every key, and reads the same instant."""
     scores = pytest.importorskip("langfuse.api.scores", reason="langfuse is not installed")
+    core = pytest.importorskip("langfuse.api.core.pydantic_utilities")
     for rows in (loop.rows("langfuse", ts=WHEN), loop.blind("langfuse", ts=WHEN)):
         for body in filter(None, map(shape, rows.values())):
-            read = scores.CreateScoreRequest(**body)
+            read = core.parse_obj_as(type_=scores.CreateScoreRequest, object_=body)
 
             assert (read.id, read.trace_id, read.observation_id) == (body["id"], loop.TRACE, loop.SPAN)
             assert (read.name, read.value, read.data_type.value) == (
