@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import base64
 import json
-import os
 from collections.abc import Sequence
 from typing import Any
 from urllib.parse import quote
@@ -18,7 +17,7 @@ from urllib.parse import quote
 from claimscore.jobs.errors import one_line
 from claimscore.jobs.exports import key_of
 from claimscore.jobs.published import Item, Outcome
-from claimscore.jobs.sending import Sender, error_of
+from claimscore.jobs.sending import Sender, error_of, token_of
 
 NAME = "langfuse"
 SYSTEMS = frozenset({"langfuse", "otlp"})
@@ -53,7 +52,7 @@ def shape(row: dict[str, Any], *, kept_series: str = "") -> dict[str, Any] | Non
 
 def headers() -> dict[str, str]:
     """Basic authorisation by the project's keys, where the environment has both."""
-    public, secret = (os.environ.get(f"LANGFUSE_{kind}_KEY") for kind in ("PUBLIC", "SECRET"))
+    public, secret = (token_of(f"LANGFUSE_{kind}_KEY") for kind in ("PUBLIC", "SECRET"))
     if not (public and secret):
         return {}
     return {"authorization": f"Basic {base64.b64encode(f'{public}:{secret}'.encode()).decode()}"}

@@ -8,13 +8,12 @@ trace is never extended, which is billed and is the API's default. The shape is 
 from __future__ import annotations
 
 import json
-import os
 import uuid
 from collections.abc import Sequence
 from typing import Any
 
 from claimscore.jobs.published import Item, Outcome
-from claimscore.jobs.sending import Sender, error_of
+from claimscore.jobs.sending import Sender, error_of, token_of
 
 NAME = "langsmith"
 SYSTEMS = frozenset({"langsmith"})
@@ -56,7 +55,7 @@ def _is_uuid(text: str | None) -> bool:
 
 def headers() -> dict[str, str]:
     """The key of the environment, and the workspace that it should speak for."""
-    key, workspace = os.environ.get("LANGSMITH_API_KEY"), os.environ.get("LANGSMITH_WORKSPACE_ID")
+    key, workspace = token_of("LANGSMITH_API_KEY"), token_of("LANGSMITH_WORKSPACE_ID")
     return {**({"x-api-key": key} if key else {}), **({"x-tenant-id": workspace} if workspace else {})}
 
 

@@ -9,14 +9,13 @@ from __future__ import annotations
 
 import base64
 import json
-import os
 from collections.abc import Sequence
 from typing import Any
 from urllib.parse import quote
 
 from claimscore.jobs.exports import METRICS
 from claimscore.jobs.published import Item, Outcome
-from claimscore.jobs.sending import Sender, error_of
+from claimscore.jobs.sending import Sender, error_of, token_of
 
 NAME = "mlflow"
 SYSTEMS = frozenset({"mlflow"})
@@ -63,7 +62,7 @@ def shape(row: dict[str, Any], *, kept_series: str = "") -> dict[str, Any]:
 def headers() -> dict[str, str]:
     """The token or the name and password of the environment, where there are such."""
     token, user, password = (
-        os.environ.get(f"MLFLOW_TRACKING_{name}") for name in ("TOKEN", "USERNAME", "PASSWORD")
+        token_of(f"MLFLOW_TRACKING_{name}") for name in ("TOKEN", "USERNAME", "PASSWORD")
     )
     if user and password:
         return {"authorization": f"Basic {base64.b64encode(f'{user}:{password}'.encode()).decode()}"}

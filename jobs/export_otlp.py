@@ -8,7 +8,6 @@ score. Backends append: nothing there replaces an event, so that only the record
 from __future__ import annotations
 
 import datetime as dt
-import os
 import re
 from collections.abc import Sequence
 from typing import Any
@@ -16,7 +15,7 @@ from urllib.parse import unquote
 
 from claimscore.jobs.errors import one_line
 from claimscore.jobs.published import Item, Outcome
-from claimscore.jobs.sending import Sender, error_of
+from claimscore.jobs.sending import Sender, error_of, token_of
 
 NAME = "otlp"
 SYSTEMS = frozenset({"otlp", "phoenix", "langfuse", "mlflow"})
@@ -68,7 +67,7 @@ def request_of(records: Sequence[dict[str, Any]]) -> dict[str, Any]:
 
 def headers() -> dict[str, str]:
     """OTEL_EXPORTER_OTLP_HEADERS: `name=value` pairs, percent-encoded, with commas between."""
-    pairs = (pair.partition("=") for pair in os.environ.get("OTEL_EXPORTER_OTLP_HEADERS", "").split(","))
+    pairs = (pair.partition("=") for pair in token_of("OTEL_EXPORTER_OTLP_HEADERS").split(","))
     return {unquote(name.strip()): unquote(value.strip()) for name, _, value in pairs if name.strip()}
 
 

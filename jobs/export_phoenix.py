@@ -8,13 +8,12 @@ not know are dropped without a word. The shapes are those of its REST API, v1.
 from __future__ import annotations
 
 import json
-import os
 import re
 from collections.abc import Sequence
 from typing import Any
 
 from claimscore.jobs.published import Item, Outcome
-from claimscore.jobs.sending import Sender, error_of
+from claimscore.jobs.sending import Sender, error_of, token_of
 
 NAME = "phoenix"
 SYSTEMS = frozenset({"phoenix", "otlp"})
@@ -53,7 +52,7 @@ def shape(row: dict[str, Any], *, kept_series: str = "") -> dict[str, Any]:
 
 def headers() -> dict[str, str]:
     """The token of the environment, where there is one."""
-    token = os.environ.get("PHOENIX_API_KEY")
+    token = token_of("PHOENIX_API_KEY")
     return {"authorization": f"Bearer {token}"} if token else {}
 
 

@@ -8,6 +8,7 @@ could carry them elsewhere. The module knows no tool and no table.
 from __future__ import annotations
 
 import json
+import os
 import random
 import time
 from collections.abc import Callable, Mapping
@@ -23,6 +24,11 @@ MAX_PAUSE_S = 60.0
 TIMEOUT = httpx.Timeout(30.0, connect=10.0)
 _AGAIN = frozenset({408, 425, 429, 500, 502, 503, 504})
 _REFUSED = frozenset({401, 403})
+
+
+def token_of(variable: str) -> str:
+    """What an environment variable holds, without the line break that secret stores leave behind; "" for none."""
+    return os.environ.get(variable, "").strip()
 
 
 class RefusedError(OutputError):
@@ -77,8 +83,11 @@ class Sender:
         self._url = url
         self._asks_for = asks_for
         self._sleep = sleep
+        sent = {"user-agent": "claimscore", **(headers or {})}
         self._client = httpx.Client(
-            headers={"user-agent": "claimscore", **(headers or {})}, timeout=TIMEOUT, follow_redirects=False
+            headers={name.encode(): value.encode() for name, value in sent.items()},
+            timeout=TIMEOUT,
+            follow_redirects=False,
         )
 
     def close(self) -> None:
@@ -102,10 +111,11 @@ class Sender:
                 answer = self._client.request(
                     method, self._url + path, content=data, headers=headers, params=params
                 )
+            except (httpx.LocalProtocolError, httpx.UnsupportedProtocol, httpx.InvalidURL) as err:
+                name = type(err).__name__
+                raise OutputError(f"{self.place}: {name}, expected a plain URL and header values") from None
             except httpx.HTTPError as err:
                 said = type(err).__name__  # its text may hold the URL
-            except httpx.InvalidURL as err:
-                raise OutputError(f"{self.place}: not a URL: {type(err).__name__}, expected one") from None
             else:
                 if answer.status_code in _REFUSED:
                     names = f"; set {self._asks_for}" if self._asks_for else ""

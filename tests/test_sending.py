@@ -14,7 +14,7 @@ import pytest
 from claimscore.jobs.errors import OutputError
 from claimscore.jobs.output import OutputRoot
 from claimscore.jobs.published import Item, Outcome, Record, Sent, send_changed
-from claimscore.jobs.sending import MAX_TRIES, RefusedError, Sender, checked_url, place_of
+from claimscore.jobs.sending import MAX_TRIES, RefusedError, Sender, checked_url, place_of, token_of
 
 
 @pytest.fixture
@@ -297,3 +297,27 @@ def test_the_record_is_strict_json(root):
         "date": "2026-11-28",
     }
     assert document["sent"]["0"][1:] == ["id-0", ""]
+
+
+def test_a_token_is_read_without_its_line_break(monkeypatch):
+    """Secret stores leave one at the end, and a header cannot hold it."""
+    monkeypatch.setenv("MY_TOKEN", "hush\n")
+
+    assert token_of("MY_TOKEN") == "hush"
+    assert token_of("NO_SUCH_TOKEN") == ""
+
+
+def test_a_header_that_cannot_be_sent_is_told_without_its_value(server):
+    """At once, and not after a minute of tries."""
+    with pytest.raises(
+        OutputError, match="LocalProtocolError, expected a plain URL and header values"
+    ) as caught:
+        server.sender(headers={"authorization": "hu\nsh"}).request("GET", "/x")
+
+    assert "hu" not in str(caught.value)
+    assert server.seen == []
+
+
+def test_other_alphabets_go_as_utf8(server):
+    """A password may be in any."""
+    assert server.sender(headers={"authorization": "päss 日本"}).request("GET", "/x").status_code == 200
