@@ -141,9 +141,11 @@ def notify(document: dict[str, Any], url: str, sender: Sender | None = None) -> 
     Raises:
         OutputError: no URL, or nobody there took it. Only the host is told.
     """
+    sender = sender or Sender(
+        checked_url(url, "--webhook")
+    )  # a wrong one shows before the night that needs it
     if not needs_somebody(document):
         return
-    sender = sender or Sender(checked_url(url, "--webhook"))
     text = f"claimscore {document['date']}, {document['series']}\n" + "\n".join(document["messages"])
     try:
         answer = sender.request("POST", "", {"text": text, **document})

@@ -42,6 +42,7 @@ def shape(row: dict[str, Any], *, kept_series: str = "") -> dict[str, Any]:
         name: item if isinstance(item, str) else json.dumps(item)
         for name, item in json.loads(row["metadata"]).items()
         if item is not None
+        and name != "claims"  # the rationale has them; long values are cut by some servers
     }
     when = row["ts"].isoformat().replace("+00:00", "Z")
     return {

@@ -203,26 +203,6 @@ def _metric(frame: pl.DataFrame, metric: str, k: int) -> pl.DataFrame:
         label = pl.col("state_word" if name == "state" else name)
     else:
         value = pl.col(name).cast(pl.Float64)
-    failed = pl.col("n_scored") - pl.col("n_supported")
-    judged = pl.when(pl.col("n_claims") == 0).then(pl.format("{}: no claim to judge", "state"))
-    judged = judged.otherwise(
-        pl.format("{} of {} scored claims not supported, {} unscored", failed, "n_scored", "n_unscored")
-    )
-    listed = judged + pl.when(pl.col("lines").fill_null("") != "").then("\n" + pl.col("lines")).otherwise(
-        pl.lit("")
-    )
-    words = {
-        "groundedness": listed,
-        "citation_precision": pl.format(
-            "{} of {} claims with a citation are cited rightly, {} invented citations",
-            "n_citation_ok",
-            "n_cited_claims",
-            "n_fabricated_citations",
-        ),
-        "hallucinated": judged,
-        "action": pl.format("{}; next step {}", "action_reason", "next_step"),
-        "state": pl.when(pl.col("state_word") == "unscored").then(listed).otherwise(judged),
-    }
     metadata = pl.struct(
         *("series", "date"),
         pl.col("state_word").alias("state"),
@@ -240,9 +220,31 @@ def _metric(frame: pl.DataFrame, metric: str, k: int) -> pl.DataFrame:
         value=value,
         label=label,
         unscored=pl.when(value.is_null() & label.is_null()).then(_why(name)),
-        explanation=words[name],
+        explanation=_words(name),
         metadata=metadata.struct.json_encode(),
     )
+
+
+def _words(name: str) -> pl.Expr:
+    """What is said of one metric beside its value."""
+    failed = pl.col("n_scored") - pl.col("n_supported")
+    judged = pl.when(pl.col("n_claims") == 0).then(pl.format("{}: no claim to judge", "state"))
+    judged = judged.otherwise(
+        pl.format("{} of {} scored claims not supported, {} unscored", failed, "n_scored", "n_unscored")
+    )
+    listed = judged + (pl.lit("\n") + pl.col("lines").replace("", None)).fill_null("")
+    return {
+        "groundedness": listed,
+        "citation_precision": pl.format(
+            "{} of {} claims with a citation are cited rightly, {} invented citations",
+            "n_citation_ok",
+            "n_cited_claims",
+            "n_fabricated_citations",
+        ),
+        "hallucinated": judged,
+        "action": pl.format("{}; next step {}", "action_reason", "next_step"),
+        "state": pl.when(pl.col("state_word") == "unscored").then(listed).otherwise(judged),
+    }[name]
 
 
 def _why(name: str) -> pl.Expr:

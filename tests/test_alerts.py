@@ -427,6 +427,14 @@ def test_a_quiet_day_calls_nobody(hook):
     assert hook.seen == []
 
 
+def test_a_wrong_webhook_shows_on_a_quiet_day(out: str):
+    """Not in the night that needs it."""
+    result = alert(out, "--date", date(13), "--webhook", "hooks.example.com/x")
+
+    assert result.exit_code == 1
+    assert "--webhook: not a place to send to" in result.stderr
+
+
 def test_an_unknown_metric_is_a_usage_error(out: str):
     """The known ones are listed."""
     result = CliRunner().invoke(main, ["alert", out, "--metric", "vibes"])
