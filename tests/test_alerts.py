@@ -57,26 +57,30 @@ def first_alarm(days: Days, n_before: int, h: float) -> float:
 @pytest.mark.parametrize(
     ("rate", "n", "weekly"), [(0.25, 500, 0.0), (0.05, 200, 0.0), (0.25, 5_000, 0.03), (0.1, 1_500, 0.03)]
 )
-def test_a_chart_is_silent_where_nothing_changed(rate, n, weekly):
+def test_a_chart_is_silent_where_nothing_changed(rate, n, weekly, record_property):
     """28 nights of one chart without a change, also with weekdays that differ: an alarm in at most 5 of 100."""
     random = np.random.default_rng(7)
     runs = [
         first_alarm(simulated(random, [rate] * 35, n, weekly=weekly), 7, threshold(1)) for _ in range(200)
     ]
 
-    assert sum(run < math.inf for run in runs) <= 10
+    n_false = sum(run < math.inf for run in runs)
+    record_property("nights to a false alarm, about", 28 * len(runs) / max(1, n_false))
+    assert n_false <= 10
 
 
 @pytest.mark.parametrize(
     ("rate", "n", "at_most", "within_a_week"),
     [(0.25, 500, 6, 0.65), (0.1, 500, 4, 0.9), (0.25, 5_000, 2, 1.0)],
 )
-def test_four_points_are_found_within_days(rate, n, at_most, within_a_week):
+def test_four_points_are_found_within_days(rate, n, at_most, within_a_week, record_property):
     """Four points worse, after three weeks, where twelve charts are kept: the median delay, and the share in a week."""
     random = np.random.default_rng(8)
     rates = [rate] * 21 + [rate + 0.04] * 14
     delays = [first_alarm(simulated(random, rates, n), 21, threshold(12)) for _ in range(200)]
 
+    record_property("median nights to the alarm", float(np.median(delays)))
+    record_property("share caught in a week", float(np.mean([delay <= 7 for delay in delays])))
     assert np.median(delays) <= at_most
     assert np.mean([delay <= 7 for delay in delays]) >= within_a_week
 
@@ -134,15 +138,17 @@ def pools() -> dict[str, list[pa.Table]]:
     return {"good": [night(random, 0.9) for _ in range(24)], "bad": [night(random, 0.86) for _ in range(10)]}
 
 
-def test_resampled_nights_without_a_regression_are_silent(pools):
+def test_resampled_nights_without_a_regression_are_silent(pools, record_property):
     """Of 100 resamplings of three weeks, every chart of all answers and both versions together: silent in 95."""
     random = np.random.default_rng(12)
     drawn = [[pools["good"][k] for k in random.integers(0, 24, 21)] for _ in range(100)]
 
-    assert sum(alarmed(nights) for nights in drawn) <= 5
+    n_false = sum(alarmed(nights) for nights in drawn)
+    record_property("false alarms of 100", n_false)
+    assert n_false <= 5
 
 
-def test_a_drop_of_four_points_is_caught_in_days(pools):
+def test_a_drop_of_four_points_is_caught_in_days(pools, record_property):
     """500 answers a night, four points fewer claims hold: caught by the fourth night in 90 of 100 resamplings."""
     random = np.random.default_rng(13)
     caught = 0
@@ -150,6 +156,7 @@ def test_a_drop_of_four_points_is_caught_in_days(pools):
         before = [pools["good"][k] for k in random.integers(0, 24, 18)]
         caught += alarmed(before + [pools["bad"][k] for k in random.integers(0, 10, 4)])
 
+    record_property("caught of 100 by the fourth night", caught)
     assert caught >= 90
 
 
@@ -416,6 +423,19 @@ def test_a_webhook_that_refuses_is_a_failure_without_its_url(hook):
     with pytest.raises(OutputError, match="the webhook did not take the alert: HTTP 404") as caught:
         alert_files.notify(document, url, Sender(url, sleep=lambda _: None))
     assert "SECRET" not in str(caught.value)
+
+
+def test_a_hostile_version_calls_nobody_else(hook):
+    """A name out of a log is no mention and no link in a chat program, and no escape on a terminal."""
+    name = "<!channel> @here <http://x|y>\x1b[31m"
+    document = judged(rates(range(14), 0.1) + rates(range(14, 17), 0.3, 400, name), 16) | {"series": "s"}
+    document["messages"] = alert_files.messages(document)
+
+    alert_files.notify(document, f"{hook.url}/x")
+
+    text = hook.seen[0][2]["text"]
+    assert [word for word in ("<!", "@here", "<http", "://", "\x1b") if word in text] == []
+    assert "channel" in text
 
 
 def test_a_quiet_day_calls_nobody(hook):
