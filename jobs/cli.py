@@ -13,7 +13,7 @@ from typing import Any
 
 import click
 
-from claimscore.jobs.cli_joins import import_spans
+from claimscore.jobs import cli_export, cli_joins
 from claimscore.jobs.config import Config, load_config
 from claimscore.jobs.errors import EXIT_UNFINISHED, one_line
 from claimscore.jobs.options import (
@@ -269,4 +269,6 @@ def _finish(reports_of_days: Iterator[dict[str, Any]], options: dict[str, Any], 
         raise SystemExit(unfinished)
 
 
-main.add_command(import_spans)
+main.add_command(cli_joins.import_spans)
+main.add_command(cli_export.export)
+main.add_command(cli_export.alert)
