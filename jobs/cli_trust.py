@@ -1,0 +1,82 @@
+"""Commands about trust: calibrate, label, canary, doctor. Heavy imports stand inside them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import click
+
+from claimscore.jobs.config import load_config
+from claimscore.jobs.errors import EXIT_UNFINISHED
+from claimscore.jobs.options import config_argument, emit, json_option, quiet_option, sets_option
+
+_share = click.FloatRange(0, 1, min_open=True, max_open=True)
+
+
+@click.command()
+@config_argument
+@click.argument("labelled", metavar="LABELLED")
+@click.option("--precision", type=_share, help="Goal: at least this share of the flags is right.")
+@click.option("--recall", type=_share, help="Goal: at least this share of the unsupported claims is flagged.")
+@click.option(
+    "--cost",
+    type=click.FloatRange(0, min_open=True),
+    help="Goal: an unsupported claim that passes costs so many false alarms.",
+)
+@click.option(
+    "--to", default=None, metavar="CARD", help="Judge card to write: the config's with what was fitted."
+)
+@click.option(
+    "--force", is_flag=True, help="Overwrite the card that is there; without --to, the config's own."
+)
+@sets_option
+@json_option
+@quiet_option
+def calibrate(
+    config_path: Path, labelled: str, overrides: tuple[str, ...], as_json: bool, quiet: bool, **options: Any
+) -> None:
+    """Fit the judge's threshold to claims that people labelled, and say how far to trust it.
+
+    LABELLED is Parquet with claim, chunks and supported (0 or 1), or a sheet of `claimscore label`. Half of it is
+    fitted on, every figure is of the other half. Without a goal: best balanced accuracy.
+
+    Example: claimscore calibrate configs/demo.toml labelled.parquet --recall 0.9 --to configs/judges/mine.toml
+    """
+    from claimscore.jobs import calibration_run, calibration_text  # noqa: PLC0415
+
+    goals = {name: options[name] for name in ("precision", "recall", "cost") if options[name] is not None}
+    if len(goals) > 1:
+        raise click.UsageError(f"--{' excludes --'.join(goals)}: give one goal")
+    config = load_config(config_path, overrides)
+    with _bar("judging", quiet=quiet or as_json) as tick:
+        document = calibration_run.run(
+            config, labelled, goals=goals, to=options["to"], force=options["force"], tick=tick
+        )
+    if as_json or not quiet:
+        emit(document, calibration_text.print_calibration, as_json=as_json)
+    if not document["entailment"]["reached"]:
+        raise SystemExit(EXIT_UNFINISHED)
+
+
+@contextmanager
+def _bar(title: str, *, quiet: bool) -> Iterator[Callable[[int, int], None]]:
+    """Tells (done, of) on stderr: a line that is written over on a terminal, nothing elsewhere."""
+    import sys  # noqa: PLC0415
+    import time  # noqa: PLC0415
+
+    began, shown = time.monotonic(), sys.stderr.isatty() and not quiet
+
+    def tick(done: int, total: int) -> None:
+        if shown:
+            seconds = time.monotonic() - began
+            left = seconds / max(1, done) * (total - done)
+            click.echo(f"\r{title}: {done:,} of {total:,} claims, {left:.0f} s left   ", err=True, nl=False)
+
+    try:
+        yield tick
+    finally:
+        if shown:
+            click.echo(err=True)
