@@ -127,7 +127,7 @@ def _labelled(log: pa.Table, beside: pa.Table, file: str, places: list[int]) -> 
             "label": _text(columns["label"][k]) if "label" in columns else None,
             "supported": _supported(columns, k, f"{file}: row {places[k]}"),
             "source": (_text(columns["source"][k]) if "source" in columns else None) or "all",
-            "group": _text(groups[k]) or _of_evidence(chunks[k]),
+            "group": _text(groups[k]) or evidence_group(chunks[k]),
             "weight": _weight(columns["weight"][k], f"{file}: row {places[k]}")
             if "weight" in columns
             else 1.0,
@@ -175,7 +175,8 @@ def _weight(value: Any, where: str) -> float:
     )
 
 
-def _of_evidence(chunks: list[dict[str, Any]]) -> str:
+def evidence_group(chunks: list[dict[str, Any]]) -> str:
+    """A name for the evidence by its words: claims with the same chunks stand or fall together."""
     words = " ".join(chunk["text"] for chunk in chunks).casefold().split()
     return hashlib.sha256(" ".join(words).encode()).hexdigest()[:16]
 

@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from claimscore.jobs import calibration, calibration_files
+from claimscore.jobs import calibration, calibration_files, label_sheet
 from claimscore.jobs.actors import JudgeProxy
 from claimscore.jobs.calibrate import Goal
 from claimscore.jobs.config import Config
@@ -46,7 +46,7 @@ def run(
 
     Args:
         config: the deployment; its card is the one that is fitted.
-        labelled: a file as `calibration_files.read_labelled` takes it.
+        labelled: a file as `calibration_files.read_labelled` takes it, or a sheet (.csv) of `claimscore label`.
         goals: at most one of precision, recall, cost; none: balanced accuracy.
         to: the card to write; None: the config's own where `force` is on, else none.
         force: overwrite.
@@ -64,7 +64,7 @@ def run(
         raise OutputError(
             f"{to}: is there already, expected a new file; give --to another, or --force to overwrite it"
         )
-    found = calibration_files.read_labelled(labelled)
+    found = _read(labelled)
     if not found.rows.num_rows:
         raise InputError(
             f"{labelled}: no row that can be used of {found.n_rows}, expected labelled claims: {found.unusable}"
@@ -88,6 +88,17 @@ def run(
     if (to or force) and document["entailment"]["reached"]:
         document["written"] = _write(document, config, to, force=force)
     return document
+
+
+def _read(labelled: str) -> calibration_files.LabelledFile:
+    """A labelled file, or a sheet of `claimscore label` with its labels in it."""
+    if not labelled.lower().endswith(".csv"):
+        return calibration_files.read_labelled(labelled)
+    sheet = label_sheet.read(labelled)
+    rows = sheet.rows.select(calibration_files.LABELLED.names).cast(calibration_files.LABELLED)
+    return calibration_files.LabelledFile(
+        rows, sheet.n_rows, {"blank": sheet.n_blank} if sheet.n_blank else {}
+    )
 
 
 def _write(document: dict[str, Any], config: Config, to: str | None, *, force: bool) -> str:

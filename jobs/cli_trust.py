@@ -11,7 +11,7 @@ import click
 
 from claimscore.jobs.config import load_config
 from claimscore.jobs.errors import EXIT_UNFINISHED
-from claimscore.jobs.options import config_argument, emit, json_option, quiet_option, sets_option
+from claimscore.jobs.options import as_day, config_argument, emit, json_option, quiet_option, sets_option
 
 _share = click.FloatRange(0, 1, min_open=True, max_open=True)
 
@@ -59,6 +59,56 @@ def calibrate(
         emit(document, calibration_text.print_calibration, as_json=as_json)
     if not document["entailment"]["reached"]:
         raise SystemExit(EXIT_UNFINISHED)
+
+
+@click.command()
+@click.argument("config_path", metavar="[CONFIG]", type=click.Path(path_type=Path), required=False)
+@click.option("--n", default=100, show_default=True, type=click.IntRange(1), help="Claims to draw.")
+@click.option(
+    "--to", default=None, metavar="FILE", help="The sheet to write; with --read, the Parquet of the labels."
+)
+@click.option("--read", "sheet", default=None, metavar="SHEET", help="Read the labels of a sheet back.")
+@click.option(
+    "--claims",
+    default=None,
+    metavar="FILE",
+    help="With --read: the claims beside the sheet, where it was renamed.",
+)
+@click.option(
+    "--date", callback=as_day, metavar="DAY", help="The night; the newest finished one if not given."
+)
+@click.option("--series", default=None, help="Judge series; the one that dashboards read if not given.")
+@click.option("--seed", default=0, show_default=True, help="Another seed draws other claims.")
+@click.option("--force", is_flag=True, help="Overwrite files that are there.")
+@sets_option
+@json_option
+def label(config_path: Path | None, overrides: tuple[str, ...], as_json: bool, **options: Any) -> None:
+    """Draw the claims of a night that are most worth a label into a sheet, and read the labels back.
+
+    Drawn are claims near the threshold or in doubt more often than others, with weights, so that rates over the labels are
+    rates over the night. The labels read back are what `claimscore calibrate` takes.
+
+    Example: claimscore label configs/demo.toml --n 100 --to sheet.csv
+    """
+    from claimscore.jobs import label_run  # noqa: PLC0415
+
+    if options["sheet"]:
+        if config_path or overrides:
+            raise click.UsageError("--read excludes CONFIG and --set: the sheet holds all it needs")
+        read = label_run.read_sheet(
+            options["sheet"], options["to"], options["claims"], force=options["force"]
+        )
+        emit(read, label_run.print_labels, as_json=as_json)
+        return
+    if not (config_path and options["to"]):
+        raise click.UsageError("give CONFIG and --to SHEET.csv, or --read SHEET.csv")
+    config = load_config(config_path, overrides)
+    chosen = {name: options[name] for name in ("date", "series", "seed", "force")}
+    emit(
+        label_run.make_sheet(config, options["n"], options["to"], **chosen),
+        label_run.print_sheet,
+        as_json=as_json,
+    )
 
 
 @contextmanager

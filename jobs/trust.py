@@ -95,6 +95,13 @@ def rates(labelled: Labelled, flagged: Bools, *, factor: int = 1) -> dict[str, F
     }
 
 
+def share(labelled: Labelled, mask: Bools) -> Figure:
+    """The weighted share of the claims of a mask."""
+    drawn = [ratio(weights @ mask, weights.sum(axis=1)) for weights in resampled(labelled)]
+    value = float(np.average(mask, weights=labelled.weights)) if len(labelled) else float("nan")
+    return _figure(value, np.concatenate(drawn), len(np.unique(labelled.groups)))
+
+
 def _rates_of(labelled: Labelled, flagged: Bools, weights: Floats) -> dict[str, Floats]:
     bad = ~labelled.supported
     tp, fp, fn, tn = (

@@ -121,10 +121,18 @@ MAY_IMPORT = {
     "calibrate": ("trust",),
     "calibration": ("calibrate", "pair_rules", "pipeline", "signals", "trust", "verdicts"),
     "calibration_files": ("read", "shards"),
-    "calibration_run": ("actors", "calibrate", "calibration", "calibration_files", "judge", "pipeline"),
+    "calibration_run": (
+        *("actors", "calibrate", "calibration", "calibration_files", "judge", "label_sheet", "pipeline"),
+    ),
     "calibration_text": ("progress",),
     "cli": ("cli_trust", "estimate", "gate", "gate_files", "operate", "options", "report_files", "reports"),
-    "cli_trust": ("calibration_run", "calibration_text", "options"),
+    "labelling": ("trust",),
+    "label_sheet": ("calibration_files",),
+    "label_run": (
+        *("calibration_files", "label_sheet", "labelling", "progress", "read", "reports", "shards", "store"),
+        *("trust", "verdicts"),
+    ),
+    "cli_trust": ("calibration_run", "calibration_text", "label_run", "options"),
 }
 
 # No table may let one of these import another.
