@@ -111,6 +111,38 @@ def label(config_path: Path | None, overrides: tuple[str, ...], as_json: bool, *
     )
 
 
+@click.command()
+@config_argument
+@click.option(
+    "--date",
+    default="today",
+    show_default=True,
+    callback=as_day,
+    metavar="DAY",
+    help="The night of the record.",
+)
+@click.option(
+    "--pairs", default=None, metavar="FILE", help="The pairs; canary.jsonl beside CONFIG if not given."
+)
+@sets_option
+@json_option
+@quiet_option
+def canary(config_path: Path, overrides: tuple[str, ...], as_json: bool, quiet: bool, **options: Any) -> None:
+    """Score the same pairs every night, and name what changed where the judge answers otherwise (exit code 3).
+
+    Example: claimscore canary configs/demo.toml
+    """
+    from claimscore.jobs import canary_run  # noqa: PLC0415
+
+    config = load_config(config_path, overrides)
+    document = canary_run.run(config, options["date"], pairs=options["pairs"])
+    drifted = bool(document["against"] and document["against"]["drifted"])
+    if as_json or drifted or not quiet:
+        emit(document, canary_run.print_canary, as_json=as_json)
+    if drifted:
+        raise SystemExit(EXIT_UNFINISHED)
+
+
 @contextmanager
 def _bar(title: str, *, quiet: bool) -> Iterator[Callable[[int, int], None]]:
     """Tells (done, of) on stderr: a line that is written over on a terminal, nothing elsewhere."""

@@ -114,9 +114,7 @@ def _with_chunks(chosen: pl.DataFrame, config: Config, date: str, series: str) -
     chunks: dict[str, list[dict[str, Any]]] = {}
     for shard in plan_shards(fs, files, config.read.shard_rows)[0]:
         log, _ = read_shard(fs, shard, config.read, {})
-        log = log.filter(pc.is_in(log.column("request_id"), value_set=ids)).select(
-            ["request_id", "chunks"]
-        )
+        log = log.filter(pc.is_in(log.column("request_id"), value_set=ids)).select(["request_id", "chunks"])
         for row in log.to_pylist():
             chunks.setdefault(row["request_id"], row["chunks"])
     gone = [request_id for request_id in ids.to_pylist() if request_id not in chunks]

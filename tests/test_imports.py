@@ -132,7 +132,12 @@ MAY_IMPORT = {
         *("calibration_files", "label_sheet", "labelling", "progress", "read", "reports", "shards", "store"),
         *("trust", "verdicts"),
     ),
-    "cli_trust": ("calibration_run", "calibration_text", "label_run", "options"),
+    "canary": (),
+    "canary_run": (
+        *("actors", "canary", "checkpoint", "judge", "layout", "pipeline", "plan", "progress", "store"),
+        *("verdicts", "windows"),
+    ),
+    "cli_trust": ("calibration_run", "calibration_text", "canary_run", "label_run", "options"),
 }
 
 # No table may let one of these import another.
