@@ -71,6 +71,16 @@ def read_pairs(path: Path) -> list[Pair]:
     return list(pairs.values())
 
 
+def _pair(line: str) -> Pair | None:
+    try:
+        row = json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+    texts = [row.get(name) for name in _FIELDS] if isinstance(row, dict) else []
+    whole = bool(texts) and all(isinstance(text, str) for text in texts) and texts[-1] in set(Label)
+    return Pair(*texts) if whole else None
+
+
 def score(
     pairs: Sequence[Pair], judge: Any, max_pair_tokens: int, n_special: int
 ) -> dict[str, dict[str, Any]]:

@@ -13,7 +13,7 @@ from typing import Any
 
 import click
 
-from claimscore.jobs.cli_trust import calibrate, canary, label
+from claimscore.jobs.cli_trust import calibrate, canary, doctor, label
 from claimscore.jobs.config import Config, load_config
 from claimscore.jobs.errors import EXIT_UNFINISHED, one_line
 from claimscore.jobs.options import (
@@ -269,5 +269,5 @@ def _finish(reports_of_days: Iterator[dict[str, Any]], options: dict[str, Any], 
         raise SystemExit(unfinished)
 
 
-for command in (calibrate, canary, label):
+for command in (calibrate, canary, doctor, label):
     main.add_command(command)

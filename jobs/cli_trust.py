@@ -143,6 +143,46 @@ def canary(config_path: Path, overrides: tuple[str, ...], as_json: bool, quiet: 
         raise SystemExit(EXIT_UNFINISHED)
 
 
+@click.command()
+@click.argument("config_path", metavar="[CONFIG]", type=click.Path(path_type=Path), required=False)
+@click.option(
+    "--date",
+    default="yesterday",
+    show_default=True,
+    callback=as_day,
+    metavar="DAY",
+    help="Whose log is looked for.",
+)
+@click.option(
+    "--limit",
+    default=60.0,
+    show_default=True,
+    type=click.FloatRange(1),
+    help="Seconds that one check may take.",
+)
+@sets_option
+@json_option
+def doctor(
+    config_path: Path | None, overrides: tuple[str, ...], date: str, limit: float, *, as_json: bool
+) -> None:
+    """Look whether a run would go through: packages, GPU, Ray, models, disk, log; each with its fix (exit code 1).
+
+    Example: claimscore doctor configs/demo.toml --date 2026-11-28
+    """
+    from claimscore.jobs import doctor as checks  # noqa: PLC0415
+
+    found = []
+    for finding in checks.examine(config_path, overrides, date, limit_s=limit):
+        found.append(finding)
+        if not as_json:
+            checks.print_finding(finding)
+    document = checks.as_document(found)
+    if as_json:
+        emit(document, None, as_json=True)
+    if not document["ready"]:
+        raise SystemExit(1)
+
+
 @contextmanager
 def _bar(title: str, *, quiet: bool) -> Iterator[Callable[[int, int], None]]:
     """Tells (done, of) on stderr: a line that is written over on a terminal, nothing elsewhere."""

@@ -137,7 +137,9 @@ MAY_IMPORT = {
         *("actors", "canary", "checkpoint", "judge", "layout", "pipeline", "plan", "progress", "store"),
         *("verdicts", "windows"),
     ),
-    "cli_trust": ("calibration_run", "calibration_text", "canary_run", "label_run", "options"),
+    "doctor": ("doctor_checks", "progress"),
+    "doctor_checks": ("checkpoint", "logfile", "output", "read", "shards", "tokenizer"),
+    "cli_trust": ("calibration_run", "calibration_text", "canary_run", "doctor", "label_run", "options"),
 }
 
 # No table may let one of these import another.
