@@ -208,6 +208,9 @@ def _weights(check: str, model: str) -> Finding:
 def thresholds(config: Config) -> Finding:
     """Whether the judge's threshold was fitted to anything."""
     card = config.card
+    if config.verdicts.entailment is not None:
+        found = f"[verdicts] entailment = {config.verdicts.entailment:g} goes before the card's {card.entailment:g}"
+        return Finding("thresholds", WARN, found, "take it out of the config where it is not meant")
     if not card.calibrated_on:
         fix = "label some claims (claimscore label) and fit it (claimscore calibrate)"
         return Finding(
