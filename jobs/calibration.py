@@ -17,7 +17,7 @@ import numpy as np
 import polars as pl
 import pyarrow as pa
 
-from claimscore.jobs import calibrate, pair_rules, pipeline, signals, trust
+from claimscore.jobs import calibrate, contradictions, pair_rules, pipeline, signals, trust
 from claimscore.jobs.calibrate import Fit, Goal
 from claimscore.jobs.config import Config
 from claimscore.jobs.errors import InputError
@@ -96,50 +96,52 @@ def calibrate_claims(scored: Scored, config: Config, goal: Goal) -> dict[str, An
     Raises:
         InputError: too few claims of a class in a half to fit anything.
     """
-    usable = np.array([reason is None for reason in scored.reasons], bool)
-    places = np.flatnonzero(usable)
+    places = np.flatnonzero([reason is None for reason in scored.reasons])
     labelled, parts = _labelled(scored, places)
-    is_fit = calibrate.fitting_half(
-        labelled.groups,
-        [f"{source}\0{ok}" for source, ok in zip(parts["source"], labelled.supported.tolist(), strict=True)],
-        parts["group"],
-    )
+    strata = [f"{s}\0{ok}" for s, ok in zip(parts["source"], labelled.supported.tolist(), strict=True)]
+    is_fit = calibrate.fitting_half(labelled.groups, strata, parts["group"])
     _refuse_too_few(labelled, is_fit)
-    fit = calibrate.fit_threshold(
-        labelled.take(is_fit), goal, lowest=_lowest(config), highest=config.evidence.join_below
-    )
-    temperature = calibrate.fit_temperature(labelled.take(is_fit))
-    own = Thresholds.of(config.card, config.verdicts).entailment
-    flags = {
-        name: ~_supported(scored, config, t)[places]
-        for name, t in (("fitted", fit.threshold), ("in_force", own))
-    }
-    told = labelled.take(~is_fit)
-    of_told = {name: values[~is_fit] for name, values in flags.items()}
-    names = {name: [values[k] for k in np.flatnonzero(~is_fit)] for name, values in parts.items()}
+    lowest, highest = _lowest(config), config.evidence.join_below
+    fit = calibrate.fit_threshold(labelled.take(is_fit), goal, lowest=lowest, highest=highest)
+    own = Thresholds.of(config.card, config.verdicts)
+    fitted, in_force = (_supported(scored, config, t) for t in (fit.threshold, own.entailment))
+    alarms = contradictions.scores(scored.pairs, fitted, fit.threshold, config.verdicts)[places]
     document: dict[str, Any] = {
-        "judge": {"name": config.card.name, "entailment": own, "contradiction": config.card.contradiction},
+        "judge": {"name": config.card.name} | dataclasses.asdict(own),
         "n_claims": scored.rows.num_rows,
         "n_used": len(labelled),
         "left_out": dict(sorted(Counter(r for r in scored.reasons if r).items())),
+        "n_pairs": int(scored.pairs.num_rows),
+        "share_supported": float(np.average(labelled.supported, weights=labelled.weights)),
+        "goal": dataclasses.asdict(goal),
         "n_fitted_on": int(is_fit.sum()),
+        "entailment": dataclasses.asdict(fit),
+        "temperature": calibrate.fit_temperature(labelled.take(is_fit)),
+        "contradiction": contradictions.fit(parts["label"], alarms, labelled, is_fit, own.contradiction),
+    }
+    told = labelled.take(~is_fit)
+    flags = {"fitted": ~fitted[places][~is_fit], "in_force": ~in_force[places][~is_fit]}
+    names = {name: [values[k] for k in np.flatnonzero(~is_fit)] for name, values in parts.items()}
+    document |= _figures(told, flags, names, document["temperature"])
+    return document | {"warnings": warnings(document, told, config)}
+
+
+def _figures(
+    told: Labelled, flags: dict[str, Bools], names: dict[str, list[Any]], temperature: float
+) -> dict[str, Any]:
+    """Everything that is said of the reporting half."""
+    return {
         "n_reported_on": len(told),
         "n_reported_groups": len(np.unique(told.groups)),
         "n_effective": round(told.n_effective, 1),
-        "share_supported": float(np.average(labelled.supported, weights=labelled.weights)),
-        "goal": dataclasses.asdict(goal),
-        "entailment": dataclasses.asdict(fit),
-        "temperature": temperature,
-        "figures": {name: _plain(trust.rates(told, flagged)) for name, flagged in of_told.items()},
+        "figures": {name: _plain(trust.rates(told, flagged)) for name, flagged in flags.items()},
         "auroc": dataclasses.asdict(trust.auroc(told)),
         "reliability": _reliability(told, told.scores),
         "reliability_tempered": _reliability(told, trust.tempered(told.scores, temperature)),
-        "by_source": _by(told, of_told["fitted"], names["source"]),
-        "by_length": _by(told, of_told["fitted"], names["length"]),
-        "more_labels": _more(told, of_told["fitted"]),
-        "n_pairs": int(scored.pairs.num_rows),
+        "by_source": _by(told, flags["fitted"], names["source"]),
+        "by_length": _by(told, flags["fitted"], names["length"]),
+        "more_labels": _more(told, flags["fitted"]),
     }
-    return document | {"warnings": warnings(document, told, config)}
 
 
 def _log_of(rows: pa.Table) -> pa.Table:
@@ -168,8 +170,8 @@ def _claims_of(rows: pa.Table) -> pa.Table:
     return pa.Table.from_pylist(records, schema=CLAIMS)
 
 
-def _labelled(scored: Scored, places: np.ndarray) -> tuple[Labelled, dict[str, list[str]]]:
-    """The usable claims, and source, group and length class of each."""
+def _labelled(scored: Scored, places: np.ndarray) -> tuple[Labelled, dict[str, list[Any]]]:
+    """The usable claims, and source, group, label and length class of each."""
     rows = scored.rows.take(pa.array(places))
     groups = rows.column("group").to_pylist()
     n_words = [sum(len(c["text"].split()) for c in chunks) for chunks in rows.column("chunks").to_pylist()]
@@ -182,7 +184,12 @@ def _labelled(scored: Scored, places: np.ndarray) -> tuple[Labelled, dict[str, l
         if groups
         else np.zeros(0, np.int64),
     )
-    return labelled, {"source": rows.column("source").to_pylist(), "group": groups, "length": lengths}
+    return labelled, {
+        "source": rows.column("source").to_pylist(),
+        "group": groups,
+        "label": rows.column("label").to_pylist(),
+        "length": lengths,
+    }
 
 
 def _supported(scored: Scored, config: Config, threshold: float) -> Bools:

@@ -105,15 +105,21 @@ def _write(document: dict[str, Any], config: Config, to: str | None, *, force: b
     goal = document["goal"]
     target = "" if goal["kind"] == "balanced" else f" {goal['value']:g}"
     accuracy = document["figures"]["fitted"]["balanced_accuracy"]
-    on = (
+    on: str = (
         f"entailment: {document['n_fitted_on']} of {document['n_used']} labelled claims of {document['labelled']} "
         f"({datetime.now(UTC).date()}), goal {goal['kind']}{target}; on the other {document['n_reported_on']} balanced "
         f"accuracy {accuracy['value']:.3f} ({accuracy['low']:.3f} to {accuracy['high']:.3f})"
     )
-    changes = {
+    changes: dict[str, Any] = {
         "entailment": document["entailment"]["threshold"],
         "temperature": document["temperature"],
         "calibrated_on": on,
     }
+    contradiction = document["contradiction"]
+    if contradiction["reached"]:
+        changes["contradiction"] = contradiction["threshold"]
+        changes["calibrated_on"] += (
+            f"; contradiction: {contradiction['n_contradicted']} claims labelled contradicted"
+        )
     card = str(Path(config.path).absolute().parent / config.judge.card)
     return calibration_files.write_card(card, to, changes, f"claimscore calibrate, {on}", force=force)

@@ -43,6 +43,9 @@ def print_calibration(document: dict[str, Any]) -> None:
         f"entailment = {fit['threshold']:g} (95% of resamples: {fit['low']:.2f} to {fit['high']:.2f}), in force now: "
         f"{judge['entailment']:g}; temperature = {document['temperature']:g}",
     )
+    alarm = document["contradiction"]
+    why = f" ({alarm['why']})" if alarm["why"] else ""
+    _say(console, f"contradiction = {alarm['threshold']:g}{why or ', from labels that say contradicted'}")
     both = document["figures"]["fitted"], document["figures"]["in_force"]
     rows = [[words, *(_cell(side[name]) for side in both)] for name, words in _NAMES.items()]
     rows.append(["AUROC of the scores", _cell(document["auroc"]), ""])

@@ -183,6 +183,45 @@ def test_claims_with_the_same_evidence_are_one_group(tmp_path: Path):
     assert named["group"].to_pylist() == ["0", "1", "2", "3"]
 
 
+def contradicting(n: int) -> list[dict]:
+    """`n` claims that the evidence turns round with a `not`, labelled so; every fifth of them only unsupported by people."""
+    return [
+        {
+            "evidence": [f"The {word} {k} is not open on Sundays for visitors."],
+            "claim": f"The {word} {k} is open on Sundays for visitors.",
+            "label": "unsupported" if k % 5 == 4 and k < 10 else "contradicted",
+            "source": "turned",
+        }
+        for k in range(n)
+        for word in ["museum"]
+    ]
+
+
+def test_a_contradiction_threshold_is_fitted_where_labels_tell(config: Config, tmp_path: Path):
+    """Forty claims that people call contradicted: the stub gives 0.95, and the card's 0.9 may come down to there."""
+    known = [row | {"label": "supported" if row["supported"] else "unsupported"} for row in fixture.rows()]
+    for row in known:
+        del row["supported"]
+
+    found = run(config, fixture.write(tmp_path / "words.parquet", known + contradicting(40)))["contradiction"]
+
+    assert (found["reached"], found["n_contradicted"]) == (True, 38)
+    assert 0.5 <= found["threshold"] <= 0.95
+    assert found["recall"]["value"] == 1.0
+
+
+def test_without_such_labels_the_contradiction_threshold_stays(config: Config, labelled: str, tmp_path: Path):
+    """Supported or not says nothing of contradicted; the card keeps its own, and it is said why."""
+    found = run(config, labelled, to=str(tmp_path / "fitted.toml"), force=False)
+
+    assert found["contradiction"]["why"].startswith(
+        "0 claims are labelled contradicted, expected at least 10"
+    )
+    assert (
+        load_card(tmp_path / "fitted.toml").contradiction == load_card(tmp_path / "judge.toml").contradiction
+    )
+
+
 def test_too_few_claims_of_a_class_are_refused(config: Config, tmp_path: Path):
     """Eight claims cannot be fitted and reported on."""
     with pytest.raises(InputError, match="expected at least 5 of each; label more"):

@@ -119,7 +119,8 @@ MAY_IMPORT = {
     # Trust in the judge.
     "trust": ("metrics",),
     "calibrate": ("trust",),
-    "calibration": ("calibrate", "pair_rules", "pipeline", "signals", "trust", "verdicts"),
+    "contradictions": ("calibrate", "trust"),
+    "calibration": ("calibrate", "contradictions", "pair_rules", "pipeline", "signals", "trust", "verdicts"),
     "calibration_files": ("read", "shards"),
     "calibration_run": (
         *("actors", "calibrate", "calibration", "calibration_files", "judge", "label_sheet", "pipeline"),
