@@ -17,6 +17,8 @@ import numpy as np
 
 from claimscore.jobs.trust import TAIL, Bools, Floats, Ints, Labelled, log_odds, ratio, resampled
 
+_LOOSE = 1e-9  # sums of weights in another order
+
 
 @dataclass(frozen=True, slots=True)
 class Goal:
@@ -45,21 +47,16 @@ def fitting_half(groups: Ints, strata: Sequence[str], keys: Sequence[str]) -> Bo
 
     Args:
         groups: (N,) group numbers.
-        strata: (N,) what both halves should have alike, such as source and label.
+        strata: (N,) what both halves should have alike, such as label and source; the first part of the name is balanced
+            even where every stratum has one group.
         keys: (N,) names of the groups that outlive a shuffle of the rows.
     """
     first: dict[int, tuple[str, str]] = {}
     order = sorted(range(len(groups)), key=lambda k: (keys[k], strata[k]))
     for k in order:
         first.setdefault(int(groups[k]), (strata[k], hashlib.sha256(keys[k].encode()).hexdigest()))
-    dealt: dict[str, int] = {}
-    chosen: set[int] = set()
-    for offset, stratum in enumerate(sorted({stratum for stratum, _ in first.values()})):
-        dealt[stratum] = offset % 2  # or every odd stratum would give its one more to the same half
-    for group, (stratum, _) in sorted(first.items(), key=lambda item: item[1]):
-        if dealt[stratum] % 2 == 0:
-            chosen.add(group)
-        dealt[stratum] += 1
+    dealt = sorted(first, key=first.__getitem__)  # by stratum, then by hash: every other one
+    chosen = dealt[::2]
     return np.isin(groups, np.fromiter(chosen, np.int64, len(chosen)))
 
 
@@ -96,10 +93,10 @@ def _best(labelled: Labelled, weights: Floats, below: Ints, goal: Goal) -> tuple
     recall = ratio(flagged_bad, n_bad)
     precision = ratio(flagged_bad, flagged_bad + flagged_good)
     if goal.kind == "recall":
-        reached = np.nan_to_num(recall) >= goal.value
+        reached = np.nan_to_num(recall) >= goal.value - _LOOSE
         return np.where(reached.any(axis=1), reached.argmax(axis=1), len(below) - 1), reached.any(axis=1)
     if goal.kind == "precision":
-        reached = np.nan_to_num(precision) >= goal.value
+        reached = np.nan_to_num(precision) >= goal.value - _LOOSE
         last = len(below) - 1 - reached[:, ::-1].argmax(axis=1)
         fallback = np.nan_to_num(precision).argmax(axis=1)
         return np.where(reached.any(axis=1), last, fallback), reached.any(axis=1)
@@ -107,7 +104,7 @@ def _best(labelled: Labelled, weights: Floats, below: Ints, goal: Goal) -> tuple
         worth = -(goal.value * (n_bad - flagged_bad) + flagged_good)
     else:
         worth = np.nan_to_num((recall + 1 - ratio(flagged_good, n_good)) / 2)
-    is_best = worth >= worth.max(axis=1, keepdims=True) - 1e-9
+    is_best = worth >= worth.max(axis=1, keepdims=True) - _LOOSE
     # Of a run of equally good ones the middle: it does not hang on one claim.
     rank = np.cumsum(is_best, axis=1)
     middle = (rank == (rank[:, -1:] + 1) // 2) & is_best

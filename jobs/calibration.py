@@ -98,7 +98,7 @@ def calibrate_claims(scored: Scored, config: Config, goal: Goal) -> dict[str, An
     """
     places = np.flatnonzero([reason is None for reason in scored.reasons])
     labelled, parts = _labelled(scored, places)
-    strata = [f"{s}\0{ok}" for s, ok in zip(parts["source"], labelled.supported.tolist(), strict=True)]
+    strata = [f"{ok}\0{s}" for s, ok in zip(parts["source"], labelled.supported.tolist(), strict=True)]
     is_fit = calibrate.fitting_half(labelled.groups, strata, parts["group"])
     _refuse_too_few(labelled, is_fit)
     lowest, highest = _lowest(config), config.evidence.join_below

@@ -172,7 +172,8 @@ def _ece(gap: Floats, bins: Ints, weights: Floats) -> Floats:
 def _wilson(share: float, n: float) -> tuple[float, float]:
     z = 1.96
     middle, spread = share + z * z / (2 * n), z * np.sqrt(share * (1 - share) / n + z * z / (4 * n * n))
-    return float((middle - spread) / (1 + z * z / n)), float((middle + spread) / (1 + z * z / n))
+    low, high = (middle - spread) / (1 + z * z / n), (middle + spread) / (1 + z * z / n)
+    return max(0.0, float(low)), min(1.0, float(high))
 
 
 def resampled(labelled: Labelled, *, factor: int = 1) -> list[Floats]:

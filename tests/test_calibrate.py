@@ -95,6 +95,15 @@ def test_every_stratum_is_in_both_halves():
     assert [half[2 * k : 2 * k + 2].sum() for k in range(20)] == [1] * 20
 
 
+def test_labels_are_balanced_where_every_source_has_one_claim_of_each():
+    """Ten sources with a supported and another claim each: five and five in either half."""
+    strata = [f"{k % 2}\0s{k // 2}" for k in range(20)]
+
+    half = fitting_half(np.arange(20), strata, [f"g{k}" for k in range(20)])
+
+    assert [int(half[label::2].sum()) for label in (0, 1)] == [5, 5]
+
+
 def test_the_order_of_rows_does_not_choose_the_half():
     """Shuffled rows fall into the same halves."""
     groups = np.arange(60) // 2

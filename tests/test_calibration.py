@@ -100,7 +100,7 @@ def test_figures_are_of_the_half_that_was_not_fitted_on(config: Config, labelled
     scored = calibration.score(rows, stub_models.StubJudge(), config)
     keys = rows.column("group").to_pylist()
     strata = [
-        f"{s}\0{ok}" for s, ok in zip(rows["source"].to_pylist(), rows["supported"].to_pylist(), strict=True)
+        f"{ok}\0{s}" for s, ok in zip(rows["source"].to_pylist(), rows["supported"].to_pylist(), strict=True)
     ]
     half = calibration.calibrate.fitting_half(np.unique(keys, return_inverse=True)[1], strata, keys)
     turned = np.where(half, rows["supported"].to_numpy(), ~rows["supported"].to_numpy())
