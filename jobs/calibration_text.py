@@ -46,6 +46,22 @@ def print_calibration(document: dict[str, Any]) -> None:
     alarm = document["contradiction"]
     why = f" ({alarm['why']})" if alarm["why"] else ""
     _say(console, f"contradiction = {alarm['threshold']:g}{why or ', from labels that say contradicted'}")
+    _print_figures(document, console)
+    _print_reliability(document, console)
+    _print_parts(document, console)
+    _say(console, _more(document["more_labels"]))
+    for line in document["warnings"]:
+        _say(console, f"beware: {line}")
+    _say(
+        console,
+        f"wrote {document['written']}"
+        if document.get("written")
+        else "no card was written; --to CARD.toml writes one, --force overwrites the config's own",
+    )
+
+
+def _print_figures(document: dict[str, Any], console: Console) -> None:
+    fit, judge = document["entailment"], document["judge"]
     both = document["figures"]["fitted"], document["figures"]["in_force"]
     rows = [[words, *(_cell(side[name]) for side in both)] for name, words in _NAMES.items()]
     rows.append(["AUROC of the scores", _cell(document["auroc"]), ""])
@@ -61,27 +77,6 @@ def print_calibration(document: dict[str, Any]) -> None:
         ["figure", f"at {fit['threshold']:g}", f"at {judge['entailment']:g}, in force"],
         rows,
         console=console,
-    )
-    _print_reliability(document, console)
-    for key, title in (("by_source", "By source"), ("by_length", "By length of the evidence")):
-        parts = [
-            [
-                name,
-                part["n"],
-                part["n_supported"],
-                *(_cell(part[f], part["n"]) for f in ("balanced_accuracy", "auroc")),
-            ]
-            for name, part in document[key].items()
-        ]
-        table(title, ["", "claims", "supported", "balanced accuracy", "AUROC"], parts, console=console)
-    _say(console, _more(document["more_labels"]))
-    for line in document["warnings"]:
-        _say(console, f"beware: {line}")
-    _say(
-        console,
-        f"wrote {document['written']}"
-        if document.get("written")
-        else "no card was written; --to CARD.toml writes one, --force overwrites the config's own",
     )
 
 
@@ -103,6 +98,20 @@ def _print_reliability(document: dict[str, Any], console: Console) -> None:
         rows,
         console=console,
     )
+
+
+def _print_parts(document: dict[str, Any], console: Console) -> None:
+    for key, title in (("by_source", "By source"), ("by_length", "By length of the evidence")):
+        parts = [
+            [
+                name,
+                part["n"],
+                part["n_supported"],
+                *(_cell(part[f], part["n"]) for f in ("balanced_accuracy", "auroc")),
+            ]
+            for name, part in document[key].items()
+        ]
+        table(title, ["", "claims", "supported", "balanced accuracy", "AUROC"], parts, console=console)
 
 
 def _more(steps: list[dict[str, Any]]) -> str:

@@ -156,6 +156,16 @@ def print_canary(document: dict[str, Any]) -> None:
     if against is None:
         _say(console, "the first record: there is nothing to compare it with")
         return
+    _print_against(against, console)
+    first = document["since_first"]
+    if first and first["drifted"]:
+        _say(
+            console,
+            f"since the first record, {first['before']['date']}: {first['max_difference']:.4f} ({first['max_pair']})",
+        )
+
+
+def _print_against(against: dict[str, Any], console: Console) -> None:
     night = f"{against['before']['date']} ({against['before']['series']})"
     for change in against["changed"]:
         _say(
@@ -188,12 +198,6 @@ def print_canary(document: dict[str, Any]) -> None:
     if rows:
         columns = ["pair", "before e/n/c", "now e/n/c", "meant", "means"]
         table(f"Pairs that moved: {len(told)}, largest first", columns, rows, console=console)
-    first = document["since_first"]
-    if first and first["drifted"]:
-        _say(
-            console,
-            f"since the first record, {first['before']['date']}: {first['max_difference']:.4f} ({first['max_pair']})",
-        )
 
 
 def _probabilities(p: list[float] | None) -> str:
