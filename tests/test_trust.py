@@ -31,6 +31,17 @@ def test_weights_count_as_copies():
     )
 
 
+def test_an_interval_knows_the_weights():
+    """A hundred claims of which one stands for as many as the rest say little more than a few do."""
+    labels = [k % 2 == 0 for k in range(100)]
+    even, uneven = (
+        fixture.labelled([0.5] * 100, labels, weights=[weight, *[1.0] * 99]) for weight in (1.0, 99.0)
+    )
+    widths = [(f := trust.share(some, some.supported)).high - f.low for some in (even, uneven)]
+
+    assert widths[1] > 2 * widths[0]
+
+
 def test_ties_count_half_in_auroc():
     """Of four pairs one is right, one wrong, two are ties."""
     assert trust.auroc(fixture.labelled([0.5, 0.5, 0.5, 0.7], [False, True, False, True])).value == 0.75
