@@ -13,7 +13,7 @@ from typing import Any
 
 import click
 
-from claimscore.jobs import cli_export, cli_joins
+from claimscore.jobs import cli_export, cli_joins, cli_trust
 from claimscore.jobs.config import Config, load_config
 from claimscore.jobs.errors import EXIT_UNFINISHED, one_line
 from claimscore.jobs.options import (
@@ -267,6 +267,10 @@ def _finish(reports_of_days: Iterator[dict[str, Any]], options: dict[str, Any], 
         click.echo(json.dumps({"days": done}, indent=2))
     if any(report["exit_code"] for report in done):
         raise SystemExit(unfinished)
+
+
+for command in (calibrate, canary, doctor, label):
+    main.add_command(command)
 
 
 main.add_command(cli_joins.import_spans)
