@@ -13,6 +13,7 @@ from typing import Any
 
 import click
 
+from claimscore.jobs.cli_golden import evaluate, promote, replay
 from claimscore.jobs.config import Config, load_config
 from claimscore.jobs.errors import EXIT_UNFINISHED, one_line
 from claimscore.jobs.options import (
@@ -202,6 +203,10 @@ def report(out: str, form: str | None, to: str | None, **options: Any) -> None:
     "--baseline-prompt-version", default=None, metavar="NAME", help="Of the baseline, only these answers."
 )
 @click.option(
+    "--candidate", default=None, metavar="FILE", help="The candidate: JSON of `claimscore evaluate`."
+)
+@click.option("--baseline", default=None, metavar="FILE", help="The baseline: JSON of `claimscore evaluate`.")
+@click.option(
     "--metric",
     "metrics",
     multiple=True,
@@ -227,7 +232,8 @@ def gate(
         raise click.UsageError(f"--metric {unknown[0]!r} is none of {', '.join(gating.METRICS)}")
     candidate, baseline = (
         {name: options[prefix + name] for name in ("date", "series", "prompt_version")}
-        for prefix in ("", "baseline_")
+        | {"file": options[side]}
+        for side, prefix in (("candidate", ""), ("baseline", "baseline_"))
     )
     document = gate_files.run(
         out, candidate=candidate, baseline=baseline, metrics=tuple(dict.fromkeys(metrics)), max_drop=max_drop
@@ -266,3 +272,8 @@ def _finish(reports_of_days: Iterator[dict[str, Any]], options: dict[str, Any], 
         click.echo(json.dumps({"days": done}, indent=2))
     if any(report["exit_code"] for report in done):
         raise SystemExit(unfinished)
+
+
+main.add_command(evaluate)
+main.add_command(replay)
+main.add_command(promote)

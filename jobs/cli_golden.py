@@ -1,0 +1,105 @@
+"""The commands around golden sets: evaluate one, replay a night under a new prompt, promote its flagged answers.
+
+Registered in `cli.py`. Heavy imports stand inside the commands.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from claimscore.jobs.config import load_config
+from claimscore.jobs.errors import EXIT_UNFINISHED, one_line
+from claimscore.jobs.options import config_argument, date_option, emit, json_option, quiet_option, sets_option
+
+to_option = click.option(
+    "--to", default=None, metavar="FILE", help="File to write instead of tables on stdout."
+)
+format_option = click.option(
+    "--format",
+    "form",
+    type=click.Choice(["html", "md", "json"]),
+    default=None,
+    help="By the ending of FILE if not given, else html.",
+)
+
+
+@click.command()
+@config_argument
+@click.argument("gold", metavar="GOLD")
+@click.option(
+    "--by",
+    type=click.Choice(["prompt_version", "model", "topic"]),
+    default="prompt_version",
+    show_default=True,
+    help="What the groups have in common.",
+)
+@click.option(
+    "--out", default=None, metavar="DIR", help="Output root; evaluate/NAME below [store] out if not given."
+)
+@to_option
+@format_option
+@sets_option
+@json_option
+@quiet_option
+def evaluate(
+    config_path: Path, gold: str, overrides: tuple[str, ...], to: str | None, **options: Any
+) -> None:
+    """Score a golden set: its rates on answerable, unanswerable and conflicting items apart.
+
+    GOLD is a log (Parquet file, folder or glob) with gold columns: answerable, gold_chunk_ids, reference_answer,
+    human_label and, where evidence contradicts itself, conflicting.
+
+    Example: claimscore evaluate configs/demo.toml golden.parquet --to evaluation.json
+    """
+    from claimscore.jobs import evaluate as evaluating  # noqa: PLC0415
+    from claimscore.jobs import golden_words  # noqa: PLC0415
+
+    _check_form(to, options["form"])
+    config = load_config(config_path, overrides)
+    document = evaluating.evaluate(
+        config, gold, by=options["by"], out=options["out"], quiet=options["quiet"] or options["as_json"]
+    )
+    _tell(document, golden_words.sheet_of_evaluation, to, options)
+
+
+@click.command()
+@config_argument
+@date_option
+def replay(config_path: Path, **options: Any) -> None:
+    """Later."""
+
+
+@click.command()
+@config_argument
+@date_option
+def promote(config_path: Path, **options: Any) -> None:
+    """Later."""
+
+
+def _check_form(to: str | None, form: str | None) -> None:
+    """Refuse an ending before the work and not after it."""
+    from claimscore.jobs.report_files import form_of  # noqa: PLC0415
+
+    if form and not to:
+        raise click.UsageError("--format goes with --to FILE")
+    if to:
+        form_of(form, to)
+
+
+def _tell(document: dict[str, Any], sheet_of: Any, to: str | None, options: dict[str, Any]) -> None:
+    """Write and print what was found; exit code 3 where it failed."""
+    from claimscore.jobs import sheets  # noqa: PLC0415
+
+    if to:
+        sheets.write(document, sheet_of, options["form"], to)
+        click.echo(f"wrote {to}", err=True)
+    if options["as_json"] or not (to or options["quiet"]):
+        emit(document, lambda found: sheets.print_sheet(sheet_of(found)), as_json=options["as_json"])
+    elif document["failures"]:
+        for line in document["failures"]:
+            click.echo(f"failed: {one_line(line)}", err=True)
+    if document["failures"]:
+        raise SystemExit(EXIT_UNFINISHED)
