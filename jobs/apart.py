@@ -7,6 +7,7 @@ The day is one that no log has. Nothing here touches the tables of the nights. I
 from __future__ import annotations
 
 import dataclasses
+import os
 import re
 from typing import Any
 
@@ -25,6 +26,11 @@ def below(out: str, *parts: str) -> str:
     """A place below an output root: `s3://bucket/a?region=x` and `b` give `s3://bucket/a/b?region=x`."""
     place, mark, query = out.partition("?") if "://" in out else (out, "", "")
     return "/".join([place.rstrip("/"), *parts]) + mark + query
+
+
+def place(log: str) -> str:
+    """A log as a person names it, from the working folder, as a place for workers that have others; a URI stays."""
+    return log if "://" in log else os.path.abspath(os.path.expanduser(log))  # noqa: PTH100, PTH111  a glob is no path
 
 
 def folder_name(text: str) -> str:

@@ -67,9 +67,53 @@ def evaluate(
 
 @click.command()
 @config_argument
+@click.option(
+    "--prompt", default=None, metavar="FILE", help="The new prompt; that of [samples] if not given."
+)
+@click.option(
+    "--model", default=None, metavar="MODEL", help="Folder or hub id; that of [samples] if not given."
+)
+@click.option(
+    "--n", "n", type=click.IntRange(min=1), default=200, show_default=True, help="Questions to ask."
+)
+@click.option("--seed", type=int, default=0, show_default=True, help="Another seed, other questions.")
 @date_option
-def replay(config_path: Path, **options: Any) -> None:
-    """Later."""
+@click.option("--log", default=None, metavar="LOG", help="A log in place of the day's, as a golden set.")
+@click.option(
+    "--metric", "metrics", multiple=True, default=["groundedness"], show_default=True, help="May be repeated."
+)
+@click.option("--max-drop", default="2pt", show_default=True, metavar="POINTS", help="Allowed drop, as 2pt.")
+@click.option("--out", default=None, metavar="DIR", help="Output root; one below [store] out if not given.")
+@to_option
+@format_option
+@sets_option
+@json_option
+@quiet_option
+def replay(config_path: Path, overrides: tuple[str, ...], to: str | None, **options: Any) -> None:
+    """Answer logged questions again under a new prompt or model; exit code 3 where that is really worse.
+
+    Each question keeps the chunks that it was answered from. A prompt file with {question} and {chunks} is the whole
+    user turn; one without is the system turn. Both sides are scored by the same judge.
+
+    Example: claimscore replay configs/nightly.toml --prompt prompts/p15.txt --n 200 --max-drop 2pt
+    """
+    from claimscore.jobs import gate, golden_words, replay_run  # noqa: PLC0415
+
+    if not (options["prompt"] or options["model"]):
+        raise click.UsageError("give --prompt FILE, --model MODEL, or both")
+    if options["log"] and options["date"]:
+        raise click.UsageError("--log excludes --date")
+    unknown = [name for name in options["metrics"] if name not in gate.METRICS]
+    if unknown:
+        raise click.UsageError(f"--metric {unknown[0]!r} is none of {', '.join(gate.METRICS)}")
+    _check_form(to, options["form"])
+    names = ("date", "log", "prompt", "model", "n", "seed", "max_drop", "out")
+    asked = replay_run.Asked(
+        metrics=tuple(dict.fromkeys(options["metrics"])), **{name: options[name] for name in names}
+    )
+    quiet = options["quiet"] or options["as_json"]
+    document = replay_run.run(load_config(config_path, overrides), asked, quiet=quiet)
+    _tell(document, golden_words.sheet_of_replay, to, options)
 
 
 @click.command()

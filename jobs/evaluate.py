@@ -7,7 +7,6 @@ when not to trust them is `golden`'s.
 
 from __future__ import annotations
 
-import os
 from pathlib import PurePath
 from typing import Any
 
@@ -45,9 +44,8 @@ def evaluate(config: Config, gold: str, *, by: str, out: str | None, quiet: bool
     Raises:
         ClaimscoreError: the run cannot be made, or nothing of the golden set can be read.
     """
-    logs = gold if "://" in gold else os.path.abspath(os.path.expanduser(gold))  # noqa: PTH100, PTH111  a glob is no path
     name = apart.folder_name(PurePath(shown(gold)).stem)
-    mine = apart.config_of(config, logs, out or apart.below(config.store.out, "evaluate", name))
+    mine = apart.config_of(config, apart.place(gold), out or apart.below(config.store.out, "evaluate", name))
     report = apart.run(mine, quiet=quiet)
     answers, conflicting = _items(mine, report["series"])
     document = golden.evaluate(answers, conflicting, by=by, config=config.metrics)

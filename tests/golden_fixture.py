@@ -28,6 +28,7 @@ SAID = {
     "miscited": "Premium members pay no fee [2].",
     "refused": REFUSAL,
 }
+QUICK = "[metrics]\nn_resamples = 100\n"
 REFERENCE = "The refund window is 60 days."
 
 

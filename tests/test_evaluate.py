@@ -49,7 +49,7 @@ def job(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Path]:
     """A deployment, a golden set beside it, and stubs in place of Ray."""
     fixture.without_ray(monkeypatch)
     return {
-        "config": jobs_fixture.write_config(tmp_path),
+        "config": jobs_fixture.write_config(tmp_path, extra=fixture.QUICK),
         "gold": fixture.write(tmp_path / "gold.parquet", ROWS),
         "json": tmp_path / "evaluation.json",
         "folder": tmp_path,
@@ -67,7 +67,10 @@ def evaluate(job: dict[str, Path], *more: Any) -> dict[str, Any]:
 def document(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     """The evaluation of ROWS."""
     folder = tmp_path_factory.mktemp("gold")
-    files = {"config": jobs_fixture.write_config(folder), "json": folder / "evaluation.json"}
+    files = {
+        "config": jobs_fixture.write_config(folder, extra=fixture.QUICK),
+        "json": folder / "evaluation.json",
+    }
     with pytest.MonkeyPatch.context() as patch:
         fixture.without_ray(patch)
         return evaluate(files | {"gold": fixture.write(folder / "gold.parquet", ROWS)})
