@@ -119,8 +119,25 @@ def replay(config_path: Path, overrides: tuple[str, ...], to: str | None, **opti
 @click.command()
 @config_argument
 @date_option
-def promote(config_path: Path, **options: Any) -> None:
-    """Later."""
+@click.option("--series", default=None, help="Judge series; the one that dashboards read if not given.")
+@click.option("--to", required=True, metavar="FILE", help="Golden set in Parquet to write or add to.")
+@click.option("--append", is_flag=True, help="Add to FILE where it exists; what it holds stays as it is.")
+@click.option(
+    "--limit", type=click.IntRange(min=1), default=200, show_default=True, help="At most so many of a night."
+)
+@sets_option
+@json_option
+def promote(config_path: Path, overrides: tuple[str, ...], as_json: bool, **options: Any) -> None:
+    """Make golden-set candidates of a night's flagged and escalated answers, with their evidence.
+
+    The verdicts come as suggestions; the gold columns are for a person to fill. What says the same is taken once.
+
+    Example: claimscore promote configs/demo.toml --date 2026-11-28 --to golden.parquet
+    """
+    from claimscore.jobs import promote_files  # noqa: PLC0415
+
+    document = promote_files.run(load_config(config_path, overrides), **options)
+    emit(document, lambda found: click.echo(one_line(promote_files.words(found))), as_json=as_json)
 
 
 def _check_form(to: str | None, form: str | None) -> None:
