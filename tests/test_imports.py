@@ -141,13 +141,16 @@ MAY_IMPORT = {
     "sheets": ("progress", "report_files", "report_text", "report_words"),
     "golden_words": ("gate_files", "report_words", "sheets"),
     "cli_golden": (
-        "evaluate",
-        "golden_words",
-        "options",
-        "promote_files",
-        "replay_run",
-        "report_files",
-        "sheets",
+        *(
+            "evaluate",
+            "gate",
+            "golden_words",
+            "options",
+            "promote_files",
+            "replay_run",
+            "report_files",
+            "sheets",
+        ),
     ),
     "cli": ("cli_golden", "estimate", "gate", "gate_files", "operate", "options", "report_files", "reports"),
 }
