@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from claimscore.jobs import gate_files
+from claimscore.jobs import gate_files, golden
 from claimscore.jobs.report_words import counted, interval, percent
 from claimscore.jobs.sheets import Sheet, Table
 
+MAX_COLUMNS = 4
 SHOWN = {
     "groundedness": "groundedness",
     "hallucination_rate": "hallucination rate",
@@ -18,7 +19,7 @@ SHOWN = {
     "refusal_correctness": "refusal correctness",
     "over_refusal_rate": "over-refusal rate",
     "recall_at_k": "recall@k",
-    "reference_overlap": "agreement with the reference (token F1)",
+    "reference_overlap": "token F1 with the reference",
     "conflict_rate": "claims in conflict",
     "unscored_rate": "unscored claims",
     "human_balanced_accuracy": "balanced accuracy against people",
@@ -27,7 +28,7 @@ SHOWN = {
 
 
 def sheet_of_evaluation(document: dict[str, Any]) -> Sheet:
-    """The document of `evaluate.evaluate`: a table a group, and one of all groups where they are several."""
+    """The document of `evaluate.evaluate`: a table a kind of item, its columns the groups."""
     out = Sheet(
         title=f"claimscore evaluation of {document['gold']}",
         lines=[
@@ -37,39 +38,33 @@ def sheet_of_evaluation(document: dict[str, Any]) -> Sheet:
         failures=document["failures"],
     )
     groups = document["groups"]
-    shown = [(f"{document['by']} {group['name'] or '(none)'}", group) for group in groups]
-    if len(groups) > 1:
-        shown.append(("all groups", document["all"]))
-    out.tables = [_rates_by_kind(title, group) for title, group in shown]
+    for first in range(0, len(groups), MAX_COLUMNS):
+        shown = groups[first : first + MAX_COLUMNS]
+        kinds = dict.fromkeys(kind for group in shown for kind in group["kinds"])
+        for kind in ("all", *(kind for kind in golden.KINDS if kind in kinds)):
+            out.tables.append(_rates_of_kind(kind, shown, document["by"]))
     return out
 
 
-def _rates_by_kind(title: str, group: dict[str, Any]) -> Table:
-    kinds = group["kinds"]
-    rows = [
-        [
-            words,
-            kind,
-            percent(rate["value"]),
-            interval(rate["low"], rate["high"]),
-            f"{rate['n']:,.0f} {rate['per']}",
-        ]
-        for name, words in SHOWN.items()
-        for kind in kinds
-        if (rate := kinds[kind]["rates"].get(name)) and not _says_nothing(name, kind, kinds)
+def _rates_of_kind(kind: str, groups: list[dict[str, Any]], by: str) -> Table:
+    parts = [group["kinds"].get(kind, {"n_items": 0, "rates": {}}) for group in groups]
+    heads = [
+        f"{group['name'] or f'no {by}'}: {counted(part['n_items'], 'item')}"
+        for group, part in zip(groups, parts, strict=True)
     ]
-    told = ", ".join(f"{part['n_items']} {kind}" for kind, part in kinds.items() if kind != "all")
-    return Table(
-        f"{title}: {counted(group['n_items'], 'item')} ({told})",
-        ["rate", "items", "value", "95% interval", "of"],
-        rows,
-    )
+    rows = []
+    for name, words in SHOWN.items():
+        found = [part["rates"].get(name) for part in parts]
+        if pers := [rate["per"] for rate in found if rate]:
+            rows.append([f"{words}, of {pers[0]}", *(_cell(rate) for rate in found)])
+    return Table(f"{kind} items", ["rate", *heads], rows)
 
 
-def _says_nothing(name: str, kind: str, kinds: dict[str, Any]) -> bool:
-    """Of one kind only, that kind's row says it all; `all` would say it again."""
-    others = [part for other, part in kinds.items() if other != "all" and name in part["rates"]]
-    return kind == "all" and len(others) == 1
+def _cell(rate: dict[str, Any] | None) -> str:
+    """Value, 95% interval and what it was counted over."""
+    if rate is None:
+        return "-"
+    return f"{percent(rate['value'])} ({interval(rate['low'], rate['high'])}) of {rate['n']:,.0f}"
 
 
 def sheet_of_replay(document: dict[str, Any]) -> Sheet:
@@ -91,21 +86,14 @@ def sheet_of_replay(document: dict[str, Any]) -> Sheet:
     out = Sheet(
         f"claimscore replay of {document['source']}", lines, document["warnings"], document["failures"]
     )
-    rows = [
-        [words, *(_side(document[side].get(name)) for side in ("logged", "replayed"))]
-        for name, words in SHOWN.items()
-        if document["logged"].get(name) or document["replayed"].get(name)
+    sides = [
+        {"name": side, "kinds": {"all": {"n_items": document["n_answered"], "rates": document[side]}}}
+        for side in ("logged", "replayed")
     ]
-    out.tables.append(Table("Side by side", ["rate", "logged", "replayed"], rows))
+    out.tables.append(_rates_of_kind("all", sides, ""))
     if document["gate"]:
         out.tables.append(_gate_table(document["gate"]))
     return out
-
-
-def _side(rate: dict[str, Any] | None) -> str:
-    if rate is None:
-        return "-"
-    return f"{percent(rate['value'])} ({interval(rate['low'], rate['high'])}; {rate['n']:,.0f} {rate['per']})"
 
 
 def _gate_table(judged: dict[str, Any]) -> Table:

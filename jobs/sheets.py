@@ -15,6 +15,7 @@ from typing import Any
 
 import jinja2
 from rich.console import Console
+from rich.markup import escape
 
 from claimscore.jobs import progress
 from claimscore.jobs.errors import OutputError
@@ -53,7 +54,11 @@ def print_sheet(sheet: Sheet) -> None:
     for line in told:
         console.print(progress.printable(visible(line)), highlight=False, markup=False, soft_wrap=True)
     for table in sheet.tables:
-        progress.table(table.title, table.columns, table.rows, console=console)
+        title, *columns = (
+            escape(progress.printable(visible(text))) for text in (table.title, *table.columns)
+        )
+        rows = [[visible(cell) for cell in row] for row in table.rows]
+        progress.table(title, columns, rows, console=console)
     for line in sheet.failures:
         words = progress.printable(visible(f"failed: {line}"))
         console.print(words, highlight=False, markup=False, soft_wrap=True)

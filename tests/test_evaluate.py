@@ -345,21 +345,56 @@ def test_an_ending_of_another_form_is_refused_before_the_run(job):
     assert fixture.InThisProcess.n_tasks == 0
 
 
-HOSTILE = report_fixture.HOSTILE
+@pytest.fixture(scope="module")
+def hostile() -> sheets.Sheet:
+    """The sheet of an evaluation of a prompt version that is a script, an escape and markup."""
+    name = "[red]" + report_fixture.HOSTILE
+    rows = items(3, answerable=True, name="a", prompt_version=name)
+    found = golden.evaluate(answers(*rows), pa.nulls(3, pa.bool_()), by="prompt_version", config=CONFIG)
+    return golden_words.sheet_of_evaluation(
+        found | {"gold": name, "series": "s", "out": "o", "failures": [name]}
+    )
 
 
 @pytest.mark.parametrize(("render", "forbidden"), [(sheets.html, "<script"), (sheets.markdown, "</script>")])
-def test_hostile_names_stay_text(render, forbidden: str):
-    """A prompt version that is a script is shown, and does nothing."""
-    rows = items(3, answerable=True, name="a", prompt_version=HOSTILE)
-    document = golden.evaluate(answers(*rows), pa.nulls(3, pa.bool_()), by="prompt_version", config=CONFIG)
-    document |= {"gold": HOSTILE, "series": "s", "out": "o", "failures": []}
-
-    text = render(golden_words.sheet_of_evaluation(document))
+def test_hostile_names_stay_text(hostile: sheets.Sheet, render, forbidden: str):
+    """In a page and in a chat post."""
+    text = render(hostile)
 
     assert forbidden not in text
     assert "\x1b" not in text
     assert "\u202e" not in text
+
+
+def test_hostile_names_do_nothing_on_a_terminal(hostile: sheets.Sheet, capsys):
+    """Markup is shown, escapes and marks of direction are named."""
+    sheets.print_sheet(hostile)
+
+    text = capsys.readouterr().out
+    assert text.count("[red]") >= 3
+    assert "\x1b[31m" not in text
+    assert "\u202e" not in text
+
+
+def test_the_page_needs_nothing_and_says_its_tables(document):
+    """One style sheet by its hash, no script, each table with its heads."""
+    page = sheets.html(golden_words.sheet_of_evaluation(document))
+
+    assert "<script" not in page
+    assert "src=" not in page
+    assert "default-src 'none'; style-src 'sha256-" in page
+    assert page.count('<th scope="col">p1: ') == 5
+
+
+def test_a_rate_is_shown_with_its_interval_and_what_it_was_counted_over(document):
+    """On answerable items, as a row."""
+    sheet = golden_words.sheet_of_evaluation(document)
+    table = next(table for table in sheet.tables if table.title == "answerable items")
+
+    (row,) = [row for row in table.rows if row[0] == "over-refusal rate, of answerable questions"]
+    assert table.columns == ["rate", "p1: 3 items"]
+    assert row[1].startswith("33.3% (")
+    assert row[1].endswith(") of 3")
 
 
 def test_a_place_below_a_bucket_keeps_the_options_of_its_uri():

@@ -139,7 +139,7 @@ MAY_IMPORT = {
     "promote": ("flagged",),
     "promote_files": ("logrows", "promote", "reports", "store"),
     "sheets": ("progress", "report_files", "report_text", "report_words"),
-    "golden_words": ("gate_files", "report_words", "sheets"),
+    "golden_words": ("gate_files", "golden", "report_words", "sheets"),
     "cli_golden": (
         *(
             "evaluate",
