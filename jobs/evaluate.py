@@ -10,22 +10,16 @@ from __future__ import annotations
 from pathlib import PurePath
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
-import pyarrow.fs as pafs
-import pyarrow.parquet as pq
 
-from claimscore.jobs import apart, golden
+from claimscore.jobs import apart, golden, logrows
 from claimscore.jobs.config import Config
-from claimscore.jobs.errors import InputError
 from claimscore.jobs.layout import TableFile
 from claimscore.jobs.read import list_files
-from claimscore.jobs.records import ANSWERS, Shard
+from claimscore.jobs.records import ANSWERS
 from claimscore.jobs.shards import plan_shards
 from claimscore.jobs.store import Store
 from claimscore.jobs.uri import shown
-
-_CONFLICTING = "conflicting"
 
 
 def evaluate(config: Config, gold: str, *, by: str, out: str | None, quiet: bool) -> dict[str, Any]:
@@ -71,27 +65,5 @@ def _items(config: Config, series: str) -> tuple[pa.Table, pa.Array]:
             answers = store.read(TableFile("answers", apart.DAY, shard.shard_id, series))
             quarantine = store.read(TableFile("quarantine", apart.DAY, shard.shard_id), ["row"])
             tables.append(answers)
-            flags.append(_conflicting(fs, shard, quarantine.column("row").to_pylist(), answers.num_rows))
+            flags.append(logrows.conflicting(fs, shard, quarantine.column("row"), answers.num_rows))
     return pa.concat_tables(tables), pa.concat_arrays(flags)
-
-
-def _conflicting(fs: pafs.FileSystem, shard: Shard, quarantined: list[int], n_answers: int) -> pa.Array:
-    """The column `conflicting` of a shard's answers: of its rows in order, but for the quarantined ones."""
-    try:
-        with fs.open_input_file(shard.file) as source:
-            file = pq.ParquetFile(source)
-            if _CONFLICTING not in file.schema_arrow.names:
-                return pa.nulls(n_answers, pa.bool_())
-            groups = file.read_row_groups(list(shard.row_groups), columns=[_CONFLICTING])
-            column = groups.column(_CONFLICTING).cast(pa.bool_()).combine_chunks()
-    except (OSError, pa.ArrowException) as err:
-        raise InputError(
-            f"{shard.file}: column {_CONFLICTING!r}: {err}, expected booleans; mend the golden set"
-        ) from err
-    rows = np.setdiff1d(np.arange(shard.n_rows), np.array(quarantined, dtype=np.int64) - shard.first_row)
-    if len(column) != shard.n_rows or len(rows) != n_answers:
-        raise InputError(
-            f"{shard.file}: {len(column)} rows of {_CONFLICTING!r} and {n_answers} answers, expected one each; the file "
-            "changed during the run: run again"
-        )
-    return column.take(pa.array(rows))

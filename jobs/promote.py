@@ -132,7 +132,7 @@ def golden_row(
     """One row of GOLDEN: the logged answer, what its log knows of gold, and the night's verdicts beside it.
 
     Args:
-        log_row: of records.LOG.
+        log_row: of logrows.ROWS.
         verdicts: rows of VERDICTS of the answer.
         candidate: of `candidates`.
         date: the night.
@@ -141,7 +141,6 @@ def golden_row(
     label = {True: "hallucinated", False: "ok", None: None}[candidate["hallucinated"]]
     return {name: log_row[name] for name in GOLDEN.names if name in log_row} | {
         "request_id": f"{date}/{log_row['request_id']}",
-        "conflicting": None,
         "suggested_label": label,
         "suggested_verdicts": [{name: verdict[name] for name in SUGGESTED} for verdict in verdicts],
         "promoted_from": f"{date} {series}",

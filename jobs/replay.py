@@ -22,9 +22,14 @@ from claimscore.jobs.errors import InputError
 from claimscore.jobs.records import LOG
 
 STRATA = ("prompt_version", "topic")
-CARRIED = ("question", "chunks", "topic", "ts", "answerable", "gold_chunk_ids", "reference_answer")
+CARRIED = (
+    *("question", "chunks", "topic", "ts", "answerable", "gold_chunk_ids", "reference_answer", "conflicting"),
+)
 """Columns of a logged answer that hold for another answer to the same question; labels, citations and origin do not."""
-WRITTEN = pa.schema([field for field in LOG if field.name not in ("samples", "token_logprobs", "flags")])
+WRITTEN = pa.schema(
+    [field for field in LOG if field.name not in ("samples", "token_logprobs", "flags")]
+    + [pa.field("conflicting", pa.bool_())]
+)
 """A log of replayed answers, and of the logged ones beside them."""
 
 _PLACEHOLDER = re.compile(r"\{(question|chunks)\}")
@@ -134,7 +139,7 @@ def new_answers(
     """The finished replies as a log, and how many of the others there are by reason.
 
     Args:
-        log: records.LOG of the questions.
+        log: logrows.ROWS of the questions.
         replies: records.REPLIES, one a question; `prompt_index` counts the rows of `log`.
         prompt_version: of the new answers.
         model: of the new answers.

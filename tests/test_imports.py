@@ -119,7 +119,7 @@ MAY_IMPORT = {
     # Golden sets: a log apart, its rates, a night replayed, and how each looks.
     "apart": ("operate", "store"),
     "golden": ("gate", "metrics"),
-    "evaluate": ("apart", "golden", "layout", "read", "shards", "store"),
+    "evaluate": ("apart", "golden", "layout", "logrows", "read", "shards", "store"),
     "logrows": ("read", "shards"),
     "replay": ("consistency",),
     "replay_run": (

@@ -90,14 +90,13 @@ def test_an_item_carries_its_evidence_and_the_verdicts_as_suggestions(job):
 
 def test_gold_that_the_log_has_is_kept(job):
     """A log with gold columns keeps its labels."""
-    jobs_fixture.write_log(
-        job["folder"], [fixture.row("bad", "false", answerable=True, human_label="hallucinated")]
-    )
+    gold = {"answerable": True, "human_label": "hallucinated", "conflicting": True}
+    jobs_fixture.write_log(job["folder"], [fixture.row("bad", "false", **gold)])
     invoke("run", job["config"], "--date", DATE, "--quiet")
 
     promoted(job)
 
-    assert [(row["answerable"], row["human_label"]) for row in items(job)] == [(True, "hallucinated")]
+    assert [{name: row[name] for name in gold} for row in items(job)] == [gold]
 
 
 def test_appending_the_same_night_adds_nothing(job):
@@ -218,6 +217,16 @@ def test_a_log_that_lost_a_row_is_told(job):
     jobs_fixture.write_log(job["folder"], ROWS[:1])
 
     assert promoted(job)["left_out"] == {"no longer in the log": 4}
+
+
+def test_a_column_of_that_name_that_is_no_flag_is_somebodys_own(job):
+    """In a nightly log `conflicting` may be anything; only a golden set must have booleans there."""
+    jobs_fixture.write_log(job["folder"], [fixture.row("bad", "false", conflicting="see ticket 7")])
+    invoke("run", job["config"], "--date", DATE, "--quiet")
+
+    promoted(job)
+
+    assert [row["conflicting"] for row in items(job)] == [None]
 
 
 def test_a_night_that_was_not_run_is_named(job):

@@ -182,7 +182,14 @@ def test_the_new_answers_are_a_log(job, monkeypatch):
 def test_a_golden_set_is_replayed_with_its_gold(job, monkeypatch):
     """Its answerable, gold chunks and reference hold for the new answers; the label of the old answer does not."""
     rows = [
-        fixture.row(f"g{k}", "false", answerable=k % 2 == 0, reference_answer="x", human_label="hallucinated")
+        fixture.row(
+            f"g{k}",
+            "false",
+            answerable=k % 2 == 0,
+            conflicting=k == 7,
+            reference_answer="x",
+            human_label="hallucinated",
+        )
         for k in range(N)
     ]
     gold = fixture.write(job["folder"] / "golden.parquet", rows)
@@ -192,6 +199,11 @@ def test_a_golden_set_is_replayed_with_its_gold(job, monkeypatch):
     table = pq.read_table(Path(document["out"]) / "log" / "replayed.parquet")
     assert sorted(set(table["answerable"].to_pylist())) == [False, True]
     assert set(table["reference_answer"].to_pylist()) == {"x"}
+    assert [
+        i
+        for i, flag in zip(table["request_id"].to_pylist(), table["conflicting"].to_pylist(), strict=True)
+        if flag
+    ] == [f"g7~{document['prompt_version'][-8:]}"]
     assert table["human_label"].null_count == N
 
 
