@@ -42,11 +42,11 @@ def sheet_of_evaluation(document: dict[str, Any]) -> Sheet:
         shown = groups[first : first + MAX_COLUMNS]
         kinds = dict.fromkeys(kind for group in shown for kind in group["kinds"])
         for kind in ("all", *(kind for kind in golden.KINDS if kind in kinds)):
-            out.tables.append(_rates_of_kind(kind, shown, document["by"]))
+            out.tables.append(_rates_table(f"{kind} items", kind, shown, document["by"]))
     return out
 
 
-def _rates_of_kind(kind: str, groups: list[dict[str, Any]], by: str) -> Table:
+def _rates_table(title: str, kind: str, groups: list[dict[str, Any]], by: str) -> Table:
     parts = [group["kinds"].get(kind, {"n_items": 0, "rates": {}}) for group in groups]
     heads = [
         f"{group['name'] or f'no {by}'}: {counted(part['n_items'], 'item')}"
@@ -57,7 +57,7 @@ def _rates_of_kind(kind: str, groups: list[dict[str, Any]], by: str) -> Table:
         found = [part["rates"].get(name) for part in parts]
         if pers := [rate["per"] for rate in found if rate]:
             rows.append([f"{words}, of {pers[0]}", *(_cell(rate) for rate in found)])
-    return Table(f"{kind} items", ["rate", *heads], rows)
+    return Table(title, ["rate", *heads], rows)
 
 
 def _cell(rate: dict[str, Any] | None) -> str:
@@ -90,7 +90,7 @@ def sheet_of_replay(document: dict[str, Any]) -> Sheet:
         {"name": side, "kinds": {"all": {"n_items": document["n_answered"], "rates": document[side]}}}
         for side in ("logged", "replayed")
     ]
-    out.tables.append(_rates_of_kind("all", sides, ""))
+    out.tables.append(_rates_table("side by side", "all", sides, ""))
     if document["gate"]:
         out.tables.append(_gate_table(document["gate"]))
     return out

@@ -128,7 +128,7 @@ def test_every_item_is_of_one_kind(document):
 def test_a_quarantined_row_moves_no_flag(job):
     """The gold's `conflicting` stays with its own row where another row cannot be read; the lost row is told of."""
     broken = fixture.row("b", "true", answerable=True, conflicting=True) | {"request_id": None}
-    fixture.write(job["gold"], [ROWS[0], broken, *ROWS[1:]])
+    fixture.write(job["gold"], [*ROWS[:4], broken, *ROWS[4:]])  # in the second shard, before x1
 
     document = evaluate(job)
 

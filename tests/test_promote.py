@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from pathlib import Path
 from typing import Any
@@ -258,6 +259,15 @@ def test_escalated_answers_come_after_the_flagged_ones():
         ("marks", "a fabricated citation on no claim"),
         ("e", "escalated: nothing_scored"),
     ]
+
+
+def test_the_key_of_an_item_is_the_same_in_every_process():
+    """Over the folded question and the folded chunks in order of text: what a file holds is found again next month."""
+    text = "what is it\na 1\nb\nc\nd\ne\nf\ng\nh"
+
+    item = promote.Likeness.of("What is it?", ["B!", "c", "h", "g", "d", "f", "e", "a  1."])
+
+    assert item.key == hashlib.sha256(text.encode()).hexdigest()[:32]
 
 
 Q = "What is the yearly fee of the Aurum card for new members"
