@@ -49,24 +49,13 @@ def run(
         OutputError: the file exists and `append` is not set, or it cannot be written.
     """
     target = Path(to).expanduser()
-    if target.exists() and not append:
-        raise OutputError(
-            f"{to}: exists, expected a new file: it may hold labels; give --append, or another --to"
-        )
-    existing = _existing(target, to) if target.exists() else None
+    existing = _existing(target, to, append=append) if target.exists() else None
     store = Store(config.store.out, config.store)
     date, series = _night(store, config, date, series)
     answers, verdicts = (_table(store, name, date, series) for name in ("answers", "verdicts"))
     found = promote.candidates(as_frame(answers), as_frame(verdicts))
     rows, left_out = _chosen(config, found, as_frame(verdicts), date, series, limit)
-    held = _held(existing, to)
-    new = []
-    for row in rows:
-        like = held.like(_likeness(row))
-        if like:
-            left_out[f"{like} as an item of the file"] += 1
-        else:
-            new.append(row)
+    new = _unheld(rows, existing, to, left_out)
     n_before = existing.num_rows if existing is not None else 0
     if new or existing is None:
         _write(target, to, _joined(existing, pa.Table.from_pylist(new, schema=promote.GOLDEN), to))
@@ -79,6 +68,16 @@ def run(
         "n_items": n_before + len(new),
         "left_out": dict(sorted(left_out.items())),
     }
+
+
+def _unheld(
+    rows: list[dict[str, Any]], existing: pa.Table | None, to: str, left_out: Counter[str]
+) -> list[dict[str, Any]]:
+    """The rows that the file does not hold; `left_out` counts the others."""
+    held = _held(existing, to)
+    likes = [held.like(_likeness(row)) for row in rows]
+    left_out.update(f"{like} as an item of the file" for like in likes if like)
+    return [row for row, like in zip(rows, likes, strict=True) if not like]
 
 
 def words(document: dict[str, Any]) -> str:
@@ -145,7 +144,11 @@ def _likeness(row: dict[str, Any]) -> promote.Likeness:
     return promote.Likeness.of(row["question"], (chunk["text"] for chunk in row["chunks"]))
 
 
-def _existing(path: Path, to: str) -> pa.Table:
+def _existing(path: Path, to: str, *, append: bool) -> pa.Table:
+    if not append:
+        raise OutputError(
+            f"{to}: exists, expected a new file: it may hold labels; give --append, or another --to"
+        )
     try:
         return pq.ParquetFile(path).read()
     except (OSError, pa.ArrowException) as err:

@@ -109,6 +109,11 @@ def askable(log: pa.Table) -> pl.DataFrame:
     return frame.with_columns(why_not=why.otherwise(None))
 
 
+def counted(why_not: pl.Series) -> dict[str, int]:
+    """Reason -> rows that cannot be asked for it, sorted."""
+    return dict(sorted(Counter(why_not.drop_nulls().to_list()).items()))
+
+
 def choose(rows: pl.DataFrame, n: int, seed: int) -> list[str]:
     """The request ids of `n` rows, or all, each stratum in proportion; the same for any order of the rows.
 

@@ -16,10 +16,9 @@ from typing import Any
 
 import polars as pl
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from claimscore.jobs import apart, gate, gate_files, logrows, metrics, replay
+from claimscore.jobs import apart, gate_files, logrows, replay, replay_sides
 from claimscore.jobs.checkpoint import model_fingerprint
 from claimscore.jobs.config import Config, fingerprint
 from claimscore.jobs.errors import ConfigError, InputError
@@ -28,8 +27,6 @@ from claimscore.jobs.store import Store
 from claimscore.jobs.uri import shown
 
 REPLAY = "claimscore replay"
-MAX_FAILED = 0.1
-"""Of the questions asked, the share without an answer above which the rest says too little."""
 _NOTE = b"claimscore.replay"
 _NEW, _LOGGED = "log/replayed.parquet", "log/logged.parquet"
 
@@ -71,23 +68,14 @@ def run(config: Config, asked: Asked, *, quiet: bool) -> dict[str, Any]:
     rows = _askable(config, date, source)
     ids = replay.choose(rows.filter(pl.col("why_not").is_null()), asked.n, asked.seed)
     if not ids:
-        raise InputError(
-            f"{asked.log or asked.date}: no answer with a question and chunks, expected some to replay"
-        )
-    made_from = fingerprint(
-        [prompt.version, model_fingerprint(config.samples.model), ids, fingerprint(config.samples)]
-    )
-    name = apart.folder_name(f"{Path(asked.log).stem if asked.log else date}-{prompt.version}")
-    out = asked.out or apart.below(config.store.out, "replay", f"{name}-{made_from[:8]}")
-    root = OutputRoot(out)
-    failed = _kept(root, made_from)
-    if failed is None:
-        failed = _answer(config, date, ids, prompt, root, made_from)
-    sides = apart.config_of(config, apart.below(out, "log", "*.parquet"), out, own_names=True)
-    sides = dataclasses.replace(sides, samples=dataclasses.replace(config.samples, enabled=False, model=""))
-    report = apart.run(sides, quiet=quiet)
-    counts = {reason: n for reason, n in _counted(rows["why_not"]).items() if reason}
-    told = {
+        raise InputError(f"{source}: no answer with a question and chunks, expected some to replay")
+    out, failed = _replayed(config, asked, date, ids, prompt)
+    scored = apart.config_of(config, apart.below(out, "log", "*.parquet"), out, own_names=True)
+    scored = dataclasses.replace(scored, samples=dataclasses.replace(config.samples, enabled=False, model=""))
+    report = apart.run(scored, quiet=quiet)
+    sides = replay_sides.Sides.of(apart.answers(scored, report["series"]), ids, prompt.version)
+    n_answered = len(ids) - sum(failed.values())
+    return {
         "kind": REPLAY,
         "source": source,
         "prompt_version": prompt.version,
@@ -95,14 +83,35 @@ def run(config: Config, asked: Asked, *, quiet: bool) -> dict[str, Any]:
         "series": report["series"],
         "out": report["out"],
         "n_rows": len(rows),
-        "left_out": counts,
+        "left_out": replay.counted(rows["why_not"]),
         "n_asked": len(ids),
-        "n_answered": len(ids) - sum(failed.values()),
+        "n_answered": n_answered,
         "failed": failed,
+        **replay_sides.compare(
+            sides,
+            n_asked=len(ids),
+            n_answered=n_answered,
+            failures=report["failures"],
+            names=asked.metrics,
+            max_drop=allowed,
+            config=config.metrics,
+        ),
     }
-    return told | _judged(
-        config, apart.answers(sides, report["series"]), ids, told, report, asked.metrics, allowed
-    )
+
+
+def _replayed(
+    config: Config, asked: Asked, date: str, ids: list[str], prompt: replay.Prompt
+) -> tuple[str, dict[str, int]]:
+    """The output root that holds both sides' logs, and the questions without an answer by reason; asks what it must."""
+    weights = model_fingerprint(config.samples.model)
+    made_from = fingerprint([prompt.version, weights, ids, fingerprint(config.samples)])
+    name = apart.folder_name(f"{Path(asked.log).stem if asked.log else date}-{prompt.version}")
+    out = asked.out or apart.below(config.store.out, "replay", f"{name}-{made_from[:8]}")
+    root = OutputRoot(out)
+    failed = _kept(root, made_from)
+    if failed is None:
+        failed = _answer(config, date, ids, prompt, root, made_from)
+    return out, failed
 
 
 def _with_model(config: Config, model: str | None) -> Config:
@@ -211,64 +220,3 @@ def _parquet(table: pa.Table, metadata: dict[bytes, bytes]) -> bytes:
     buffer = io.BytesIO()
     pq.write_table(table.replace_schema_metadata(metadata), buffer, compression="zstd", row_group_size=500)
     return buffer.getvalue()
-
-
-def _judged(
-    config: Config,
-    answers: pa.Table,
-    ids: list[str],
-    told: dict[str, Any],
-    report: dict[str, Any],
-    names: tuple[str, ...],
-    allowed: float,
-) -> dict[str, Any]:
-    """Both sides' rates, the gate over the questions that have both answers, and what failed."""
-    is_logged = pc.is_in(answers.column("request_id"), value_set=pa.array(ids, pa.string()))
-    replayed = answers.filter(pc.invert(is_logged))
-    mark = "~" + told["prompt_version"].rpartition("-")[2]
-    both = pa.array([i.removesuffix(mark) for i in replayed.column("request_id").to_pylist()], pa.string())
-    logged = answers.filter(is_logged)
-    logged = logged.filter(pc.is_in(logged.column("request_id"), value_set=both))
-    failures = list(report["failures"])
-    share = 1 - told["n_answered"] / told["n_asked"]
-    if share > MAX_FAILED:
-        failures.append(
-            f"{share:.1%} of the questions got no answer, expected at most {MAX_FAILED:.0%}: the rest says too little"
-        )
-    judged = None
-    try:
-        judged = gate.judge(logged, replayed, names, allowed)
-        judged |= {"outcomes": [dataclasses.asdict(o) for o in judged["outcomes"]], "max_drop": allowed}
-        failures += judged["failures"]
-    except InputError as err:
-        failures.append(f"not judged: {err}")
-    lost = told["n_asked"] + told["n_answered"] - answers.num_rows
-    warnings = [f"{lost} answers are not in the rates: quarantined, or their shard failed"] if lost else []
-    rates = [_rates(side, config) for side in (logged, replayed)]
-    refused = [side["refusal_rate"]["value"] if side else 0.0 for side in rates]
-    if refused[1] - refused[0] > allowed and "refusal_rate" not in names:
-        warnings.append(
-            f"{refused[1]:.1%} are refusals, {refused[0]:.1%} of the logged answers: who says nothing is well grounded; "
-            "gate on --metric refusal_rate too"
-        )
-    return {
-        "logged": rates[0],
-        "replayed": rates[1],
-        "gate": judged,
-        "warnings": warnings,
-        "failures": failures,
-    }
-
-
-def _rates(answers: pa.Table, config: Config) -> dict[str, dict[str, Any]]:
-    rows = metrics.measure(answers, config.metrics).filter(pc.field("grouping") == "all").to_pylist()
-    return {
-        row["metric"]: {name: row[name] for name in ("value", "low", "high", "per")}
-        | {"n": row["denominator"]}
-        for row in rows
-        if row["denominator"]
-    }
-
-
-def _counted(values: pl.Series) -> dict[str | None, int]:
-    return dict(values.value_counts(name="n").sort(values.name).iter_rows())
