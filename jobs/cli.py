@@ -235,6 +235,9 @@ def gate(
         | {"file": options[side]}
         for side, prefix in (("candidate", ""), ("baseline", "baseline_"))
     )
+    for name, side in (("candidate", candidate), ("baseline", baseline)):
+        if side["file"] and (side["date"] or side["series"]):
+            raise click.UsageError(f"--{name} FILE excludes the {name}'s date and series")
     document = gate_files.run(
         out, candidate=candidate, baseline=baseline, metrics=tuple(dict.fromkeys(metrics)), max_drop=max_drop
     )

@@ -156,7 +156,8 @@ def _tell(document: dict[str, Any], sheet_of: Any, to: str | None, options: dict
 
     if to:
         sheets.write(document, sheet_of, options["form"], to)
-        click.echo(f"wrote {to}", err=True)
+        if not options["quiet"]:
+            click.echo(f"wrote {to}", err=True)
     if options["as_json"] or not (to or options["quiet"]):
         emit(document, lambda found: sheets.print_sheet(sheet_of(found)), as_json=options["as_json"])
     elif document["failures"]:

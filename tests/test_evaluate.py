@@ -327,6 +327,27 @@ def test_a_baseline_that_is_no_evaluation_opens_no_gate(job, text: str, line: st
     assert (1, f"Error: {path}: {line}\n") == (again.exit_code, again.stderr)
 
 
+@pytest.mark.parametrize(
+    ("arguments", "line"),
+    [
+        (
+            ("--candidate", "x.json", "--date", "2026-11-28"),
+            "--candidate FILE excludes the candidate's date and series",
+        ),
+        (
+            ("--baseline", "x.json", "--baseline-series", "s"),
+            "--baseline FILE excludes the baseline's date and series",
+        ),
+    ],
+)
+def test_a_side_is_a_file_or_a_day(arguments: tuple[str, ...], line: str):
+    """Not both: one would be ignored in silence."""
+    result = invoke("gate", *arguments)
+
+    assert result.exit_code == 2
+    assert line in " ".join(result.stderr.split())
+
+
 def test_a_column_that_is_no_flag_is_named(job):
     """`conflicting` of words that are neither true nor false is an error and not a guess."""
     fixture.write(job["gold"], [{**row, "conflicting": "maybe"} for row in ROWS])
