@@ -73,27 +73,7 @@ Tick = Callable[[str, int], None]
 """Told (`claims`, 12) when 12 claims more were made: for progress only."""
 
 
-def make_claims(log: pa.Table, models: Models, config: Config) -> tuple[pa.Table, dict[str, int]]:
-    """records.CLAIMS of the answers of `log`, and how often each outcome of decomposition occurred."""
-    llm, checker = _needed(models.decomposer, "decomposer"), _needed(models.checker, "checker")
-    options = {
-        "schema": decompose.claims_schema(config.decompose),
-        "max_tokens": config.decompose.max_output_tokens,
-        "temperature": 0.0,
-        "deadline_s": config.decompose.deadline_s,
-    }
-    return decompose.make_claims(
-        _sentences(log, config),
-        as_array(log.column("request_id")),
-        complete=lambda system, users: llm.complete(system, users, **options),
-        entails=lambda premises, claims: entailment(
-            checker, premises, claims, config.checker_card.max_pair_tokens
-        ),
-        config=config.decompose,
-    )
-
-
-def _sentences(log: pa.Table, config: Config) -> pa.Table:
+def make_sentences(log: pa.Table, config: Config) -> pa.Table:
     """records.SENTENCES of the answers of `log`, with their citations and refusals."""
     sentences = segment.split_sentences(as_array(log.column("answer")), config.segment)
     sentences = citations.parse_citations(sentences, log, config.citations)
@@ -114,28 +94,40 @@ def _with_status_refusals(sentences: pa.Table, log: pa.Table, config: Config) ->
     A refusal in free words (`Sorry, the handbook says nothing about this`) is nothing that evidence could entail; a
     fee, a date or a plain statement beside it is a claim like any other.
     """
-    by_status = signals.refusal_statuses(log, config)
-    texts = as_array(sentences.column("text"))
-    cites = [
-        bool(a or b)
-        for a, b in zip(
-            *(sentences.column(n).to_pylist() for n in ("cited_ids", "fabricated_marks")), strict=True
-        )
-    ]
-    rows = zip(
-        sentences.column("is_refusal").to_pylist(),
-        sentences.column("answer_index").to_pylist(),
-        texts.to_pylist(),
-        cites,
-        rules.has_values(texts).to_pylist(),
-        strict=True,
-    )
-    refuses = [
-        is_refusal or (by_status[answer] and not (cited or valued) and _DENIES.search(text) is not None)
-        for is_refusal, answer, text, cited, valued in rows
+    by_status = np.array(signals.refusal_statuses(log, config), dtype=np.bool_)
+    refuses = np.array(sentences.column("is_refusal"), dtype=np.bool_)
+    asked = np.flatnonzero(by_status[np.asarray(sentences.column("answer_index"), dtype=np.int64)] & ~refuses)
+    names = ("text", "cited_ids", "fabricated_marks")
+    texts, *marks = (as_array(sentences.column(name).take(pa.array(asked))) for name in names)
+    columns = (column.to_pylist() for column in (texts, rules.has_values(texts), *marks))
+    refuses[asked] = [
+        not (valued or cited or made_up) and _DENIES.search(text) is not None
+        for text, valued, cited, made_up in zip(*columns, strict=True)
     ]
     place = sentences.column_names.index("is_refusal")
-    return sentences.set_column(place, sentences.schema.field(place), pa.array(refuses, pa.bool_()))
+    return sentences.set_column(place, sentences.schema.field(place), pa.array(refuses))
+
+
+def make_claims(
+    log: pa.Table, sentences: pa.Table, models: Models, config: Config
+) -> tuple[pa.Table, dict[str, int]]:
+    """records.CLAIMS of the `sentences` of `log`, and how often each outcome of decomposition occurred."""
+    llm, checker = _needed(models.decomposer, "decomposer"), _needed(models.checker, "checker")
+    options = {
+        "schema": decompose.claims_schema(config.decompose),
+        "max_tokens": config.decompose.max_output_tokens,
+        "temperature": 0.0,
+        "deadline_s": config.decompose.deadline_s,
+    }
+    return decompose.make_claims(
+        sentences,
+        as_array(log.column("request_id")),
+        complete=lambda system, users: llm.complete(system, users, **options),
+        entails=lambda premises, claims: entailment(
+            checker, premises, claims, config.checker_card.max_pair_tokens
+        ),
+        config=config.decompose,
+    )
 
 
 def make_scores(log: pa.Table, claims: pa.Table, models: Models, config: Config, tick: Tick) -> pa.Table:
@@ -246,10 +238,15 @@ def make_verdicts(
 
 
 def make_answers(
-    log: pa.Table, verdict_table: pa.Table, risky: pa.Table, samples: pa.Table, config: Config
+    log: pa.Table,
+    sentences: pa.Table,
+    verdict_table: pa.Table,
+    risky: pa.Table,
+    samples: pa.Table,
+    config: Config,
 ) -> pa.Table:
     """records.ANSWERS of `log`: no model."""
-    beside = signals.of_answers(log, _sentences(log, config), risky, samples, config)
+    beside = signals.of_answers(log, sentences, risky, samples, config)
     return answer_rules.summarise(log, verdict_table, beside, config.policy)
 
 

@@ -114,15 +114,28 @@ def parse(text: str, *, cues: bool = True) -> tuple[Mention, ...]:
 
     Without `cues` no mention has `divides`: of a premise nobody asks, and to look for them is a quarter of the time.
     """
-    text = text if text.isascii() else text.translate(_FOLD)
-    if any(sign in text for sign in _MASK_SIGNS):
-        text = _MASK.sub(lambda m: "\x00" * len(m[0]), text)
+    text = _folded(text)
     # Without a second line there is one place for numbering: the beginning.
     numbered = _NUMBERING.finditer(text) if "\n" in text else filter(None, [_NUMBERING.match(text)])
     numbering = {place for m in numbered for place in range(m.start(), m.end())}
-    found = _join_ranges(text, list(_mentions(text, numbering)))
-    if not cues:
-        return tuple(found)
+    found = tuple(_join_ranges(text, list(_mentions(text, numbering))))
+    return _cued(text, found) if cues else found
+
+
+def with_cues(text: str, found: tuple[Mention, ...]) -> tuple[Mention, ...]:
+    """`parse(text)`, where `found` is what it gives without `cues`."""
+    return _cued(_folded(text), found) if found else found
+
+
+def _folded(text: str) -> str:
+    """`text` with digits and signs of other scripts as ASCII and links and citation marks blanked; of the same length."""
+    text = text if text.isascii() else text.translate(_FOLD)
+    if any(sign in text for sign in _MASK_SIGNS):
+        text = _MASK.sub(lambda m: "\x00" * len(m[0]), text)
+    return text
+
+
+def _cued(text: str, found: tuple[Mention, ...]) -> tuple[Mention, ...]:
     divides = dividing(text, [mention.start for mention in found])
     return tuple(m._replace(divides=True) if cued else m for m, cued in zip(found, divides, strict=True))
 
