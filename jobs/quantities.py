@@ -104,6 +104,10 @@ _MONTH_CUE = re.compile(
     r"\b(?:in|of|by|since|until|till|during|from|to|through|early|late|mid|and|every|last|next|this|before|after)[ -]$",
     re.IGNORECASE,
 )
+_BREAK = re.compile(r"[.!?] (?=[A-Z])(?<=[a-z0-9%)\x00]{2}..)(?<!p..)(?<!ca..)(?<!approx..)")
+"""Where a sentence ends so plainly that no pattern here sees across it: `p. Night`, `ca. Five` are none."""
+_SHORT_CHARS = 1_000
+"""Longer pieces are not remembered, so that hostile ones cannot fill the memory."""
 _CURRENCY_NAMES: Final = tuple(units.CURRENCIES)
 _KNOWN: Final = WORDS | MONTH_WORDS
 _TWO_WAYS: Final = frozenset({"may", "march"})
@@ -149,11 +153,27 @@ def _tokens(words: frozenset[str]) -> re.Pattern[str]:
 
 
 def _mentions(text: str, numbering: set[int]) -> Iterator[Mention]:
-    order, done = stated_order(text), 0
-    known = frozenset(word for word in set(_LETTERS.findall(text)) if word.lower() in _KNOWN)
+    """Sentence by sentence, each distinct one read once: the windows of a chunk share theirs."""
+    order, at = stated_order(text), 0
+    for end in (*(found.end() for found in _BREAK.finditer(text)), len(text)):
+        for mention in _of_sentence(text[at:end], order):
+            moved = mention if not at else mention._replace(start=mention.start + at, end=mention.end + at)
+            yield moved._replace(demanded=False) if moved.start in numbering else moved
+        at = end
+
+
+def _of_sentence(text: str, order: str) -> tuple[Mention, ...]:
+    return _of_short(text, order) if len(text) <= _SHORT_CHARS else _read(text, order)
+
+
+def _read(text: str, order: str) -> tuple[Mention, ...]:
+    """The mentions of a text whose masks are in place; `order` as of `stated_order`."""
+    words = _LETTERS.findall(text)
+    known = frozenset(word for word in set(words) if word.lower() in _KNOWN)
+    out: list[Mention] = []
     for token in _tokens(known).finditer(text):
         at, word = token.start(), token[0]
-        if at < done:
+        if out and at < out[-1].end:
             continue
         mention: Mention | None
         if word[0] in "0123456789":
@@ -162,12 +182,12 @@ def _mentions(text: str, numbering: set[int]) -> Iterator[Mention]:
             mention = _finish(text, at, at + 1, (_GLYPHS[word],), 0.01)
         else:
             mention = _at_word(text, at, word)
-        if mention is None:
-            continue
-        done = mention.end
-        if at in numbering:
-            mention = mention._replace(demanded=False)
-        yield mention
+        if mention is not None:
+            out.append(mention)
+    return tuple(out)
+
+
+_of_short = lru_cache(maxsize=16_384)(_read)
 
 
 def _at_digit(text: str, at: int, order: str) -> Mention:
