@@ -96,6 +96,12 @@ _APPROX = re.compile(
     r"(?:[$€£₹]|US\$|Rs\.?[ ]?)?|[~≈<>≤≥][ ]?)$",
     re.IGNORECASE,
 )
+_APPROX_WORDS = (
+    "about around approximately approx roughly nearly almost over above exceed exceeds exceeded exceeding than to least "
+    "most under below some estimated circa ca c"
+)
+_APPROX_ENDS: Final = frozenset(_APPROX_WORDS.split())
+"""The last word before a number, an article and a currency aside, where _APPROX finds a word."""
 _RANGE = re.compile(r"[ ]?(?:-|–|—|to|or|and|,)[ ]?(?:and |or )?[$€£₹]?$")
 _NOT_A_NAME: Final = ("mid-", "pre-", "post-", "early-", "late-", "sub-", "non-", "over-", "under-", "plus-")
 _LEADING_DOT = re.compile(r"(?:^|[\s(\[$€£₹~≈<>≤≥=+–—-])\.\Z")
@@ -104,7 +110,7 @@ _MONTH_CUE = re.compile(
     r"\b(?:in|of|by|since|until|till|during|from|to|through|early|late|mid|and|every|last|next|this|before|after)[ -]$",
     re.IGNORECASE,
 )
-_BREAK = re.compile(r"[.!?] (?=[A-Z])(?<=[a-z0-9%)\x00]{2}..)(?<!p..)(?<!ca..)(?<!approx..)")
+_BREAK = re.compile(r"[.!?][ \n](?=[A-Z])(?<=[a-z0-9%)\x00]{2}..)(?<!p..)(?<!ca..)(?<!approx..)")
 """Where a sentence ends so plainly that no pattern here sees across it: `p. Night`, `ca. Five` are none."""
 _SHORT_CHARS = 1_000
 """Longer pieces are not remembered, so that hostile ones cannot fill the memory."""
@@ -155,11 +161,11 @@ def _tokens(words: frozenset[str]) -> re.Pattern[str]:
 def _mentions(text: str, numbering: set[int]) -> Iterator[Mention]:
     """Sentence by sentence, each distinct one read once: the windows of a chunk share theirs."""
     order, at = stated_order(text), 0
-    for end in (*(found.end() for found in _BREAK.finditer(text)), len(text)):
-        for mention in _of_sentence(text[at:end], order):
-            moved = mention if not at else mention._replace(start=mention.start + at, end=mention.end + at)
-            yield moved._replace(demanded=False) if moved.start in numbering else moved
-        at = end
+    for end in (*(found.start() + 1 for found in _BREAK.finditer(text)), len(text)):
+        for start, stop, *rest in _of_sentence(text[at:end], order):
+            mention = Mention(start + at, stop + at, *rest)
+            yield mention._replace(demanded=False) if mention.start in numbering else mention
+        at = end + 1
 
 
 def _of_sentence(text: str, order: str) -> tuple[Mention, ...]:
@@ -168,8 +174,7 @@ def _of_sentence(text: str, order: str) -> tuple[Mention, ...]:
 
 def _read(text: str, order: str) -> tuple[Mention, ...]:
     """The mentions of a text whose masks are in place; `order` as of `stated_order`."""
-    words = _LETTERS.findall(text)
-    known = frozenset(word for word in set(words) if word.lower() in _KNOWN)
+    known = frozenset(word for word in set(_LETTERS.findall(text)) if word.lower() in _KNOWN)
     out: list[Mention] = []
     for token in _tokens(known).finditer(text):
         at, word = token.start(), token[0]
@@ -232,7 +237,7 @@ def _finish(text: str, at: int, end: int, raws: tuple[float, ...], step: float) 
     """Read what stands before and after a number: currency, scale, unit, per-unit, the noun counted."""
     before = text[max(0, at - 28) : at]
     unit = (_currency(before[-6:]) if before else None) or BARE
-    approx = bool(_APPROX.search(before))
+    approx = _is_approximate(before)
     scale, also_metres = 1.0, False
     for _ in range(2):
         found = _AFTER.match(text, end)
@@ -255,6 +260,15 @@ def _finish(text: str, at: int, end: int, raws: tuple[float, ...], step: float) 
     if unit is BARE and scale == 1.0 and step == 1.0 and end - at == 4 and 1000 <= raws[0] <= 2100:
         return Mention(at, end, (*readings, When(int(raws[0]), int(raws[0]))))
     return Mention(at, end, tuple(readings), demanded)
+
+
+def _is_approximate(before: str) -> bool:
+    """Whether what stands before a number says that it is none to the digit."""
+    if before.isascii() and "~" not in before and "<" not in before and ">" not in before:
+        words = _LETTERS.findall(before)[-4:]  # ... about an US$
+        if _APPROX_ENDS.isdisjoint(word.lower() for word in words):
+            return False
+    return _APPROX.search(before) is not None
 
 
 def _is_scale(found: re.Match[str], unit: Unit) -> bool:

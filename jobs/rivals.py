@@ -130,6 +130,8 @@ def _rivals(claim: str, premise: str) -> list[tuple[str, str]]:
 def _of_value(
     claim: str, premise: str, mention: Mention, alike: Sequence[Mention], said: Values
 ) -> list[tuple[str, str]]:
+    if len(alike) < 2:
+        return []
     own = [m for m in alike if _same(mention, m)]
     others = [m for m in alike if m not in own and not held(m, said, derive=False)]
     near = {m: gaps for m in others if (gaps := [_gap(m, o) for o in own if _same_sentence(premise, m, o)])}

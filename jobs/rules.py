@@ -16,12 +16,14 @@ from typing import Final
 import pyarrow as pa
 
 from claimscore.jobs.injections import is_injection
-from claimscore.jobs.names import first_word, has_name, is_name_in, missing_from, names_of
+from claimscore.jobs.names import first_word, has_name, is_name_in, missing_from, names_of, stems_of
 from claimscore.jobs.quantities import Mention
 from claimscore.jobs.values import Values, held, mentions, values_of
 
 _STRINGS = pa.list_(pa.string())
-_SENTENCE_END = re.compile(r"[.!?](?=[ \t]+[A-Z0-9\"'(\[]|\s*$)|\n+|[。！？]")
+_SENTENCE_END = re.compile(  # one class of characters first, as in multiples.py
+    r"[.!?\n。！？](?:(?<=[.!?])(?=[ \t]+[A-Z0-9\"'(\[]|\s*$)|(?<=\n)\n*|(?<=[。！？]))"
+)
 
 MAX_SENTENCES: Final = 20_000
 """Of one answer's chunks, 1 to 2 MB of text: in more, conflation is not looked for, as each claim searches them all."""
@@ -155,6 +157,10 @@ class _Evidence:
             dict.fromkeys(f"{before} {sentence}" for of_chunk in pairs for before, sentence in of_chunk)
         )
 
+    @cached_property
+    def _folded(self) -> list[str]:
+        return [text.casefold() for text in self._sentences]
+
     def subject(self, claim: str) -> tuple[str, ...]:
         """The word that begins the claim, where the chunks only ever write it with a capital: a name."""
         word = first_word(claim)
@@ -187,7 +193,12 @@ class _Evidence:
 
     def _naming(self, name: str) -> frozenset[int]:
         if name not in self._named:
-            self._named[name] = frozenset(k for k, text in enumerate(self._sentences) if has_name(name, text))
+            stems = stems_of(name)
+            self._named[name] = frozenset(
+                k
+                for k, (text, folded) in enumerate(zip(self._sentences, self._folded, strict=True))
+                if all(stem in folded for stem in stems) and has_name(name, text)
+            )
         return self._named[name]
 
     def _states(self, value: Mention, row: int) -> bool:

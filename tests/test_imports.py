@@ -67,7 +67,7 @@ MAY_IMPORT = {
     "rivals": ("dates", "pairs", "quantities", "units", "values", "windows"),
     "injections": ("hidden",),
     "rules": ("injections", "names", "quantities", "values"),
-    "names": ("dates",),
+    "names": ("dates", "remembered"),
     "remembered": (),
     "values": ("arithmetic", "dates", "hidden", "quantities", "remembered", "units"),
     "arithmetic": ("multiples", "quantities", "units"),
