@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from typing import Final, NamedTuple
 
 from claimscore.jobs.units import UNITS
@@ -70,8 +71,14 @@ fast at finding where to look."""
 
 def sentence_numbers(text: str, starts: Sequence[int]) -> list[int]:
     """The ordinal of the sentence in which each place of `starts` lies."""
-    ends = [found.start() for found in _SENTENCE.finditer(text)]
+    ends = _sentence_ends(text)
     return [bisect_left(ends, start) for start in starts]
+
+
+@lru_cache(maxsize=4)
+def _sentence_ends(text: str) -> list[int]:
+    """Asked for five times in a row where the numbers of a text are paired up."""
+    return [found.start() for found in _SENTENCE.finditer(text)]
 
 
 def dividing(text: str, starts: Sequence[int]) -> list[bool]:
@@ -118,7 +125,7 @@ def _by_phrase(text: str, spans: Sequence[Span], sentences: Sequence[int]) -> It
 
 def _by_each(text: str, spans: Sequence[Span], sentences: Sequence[int]) -> Iterator[Tie]:
     starts = [start for start, _ in spans]
-    ends = [found.start() for found in _SENTENCE.finditer(text)]
+    ends = _sentence_ends(text)
     for cue in _matches(text, _EACH, _EACH_STARTS):
         place, sentence = bisect_right(starts, cue.start()), bisect_left(ends, cue.start())
         near = [

@@ -162,9 +162,10 @@ def _mentions(text: str, numbering: set[int]) -> Iterator[Mention]:
     """Sentence by sentence, each distinct one read once: the windows of a chunk share theirs."""
     order, at = stated_order(text), 0
     for end in (*(found.start() + 1 for found in _BREAK.finditer(text)), len(text)):
-        for start, stop, *rest in _of_sentence(text[at:end], order):
-            mention = Mention(start + at, stop + at, *rest)
-            yield mention._replace(demanded=False) if mention.start in numbering else mention
+        for mention in _of_sentence(text[at:end], order):
+            start, stop, readings, demanded, shown, divides = mention
+            demanded = demanded and start + at not in numbering
+            yield Mention(start + at, stop + at, readings, demanded, shown, divides)
         at = end + 1
 
 
