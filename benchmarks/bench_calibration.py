@@ -23,7 +23,7 @@ from _quality_cases import Case, dev_cases
 from _quality_judge import CachedJudge
 from _quality_path import read_config
 
-from claimscore.jobs import calibration, calibration_text
+from claimscore.jobs import calibration, calibration_scores, calibration_text
 from claimscore.jobs.calibrate import Goal
 from claimscore.jobs.calibration_files import LABELLED
 from claimscore.jobs.config import Config
@@ -66,7 +66,7 @@ def measure(rows: pa.Table, judge: CachedJudge, config: Config) -> dict[str, Any
             print(f"\r{done[0]} of {rows.num_rows} claims", end="", file=sys.stderr)
 
     done = [0]
-    scored = calibration.score(rows, judge, config, tick)
+    scored = calibration_scores.score(rows, judge, config, tick)
     seconds = time.perf_counter() - began
     documents = [calibration.calibrate_claims(scored, config, goal) for goal in GOALS]
     by_goal = [

@@ -9,25 +9,22 @@ from __future__ import annotations
 
 import dataclasses
 from collections import Counter
-from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import polars as pl
 import pyarrow as pa
 
-from claimscore.jobs import calibrate, contradictions, pair_rules, pipeline, signals, trust
+from claimscore.jobs import calibrate, combining, contradictions, pipeline, trust
 from claimscore.jobs.calibrate import Fit, Goal
-from claimscore.jobs.config import Config
+from claimscore.jobs.calibration_scores import Scored, outcomes
+from claimscore.jobs.config import Combiner, Config
 from claimscore.jobs.errors import InputError
 from claimscore.jobs.frames import as_frame
-from claimscore.jobs.records import CLAIMS, LOG, SAMPLES, SCORES, Verdict
+from claimscore.jobs.records import SAMPLES, SCORES, Verdict
+from claimscore.jobs.thresholds import Thresholds
 from claimscore.jobs.trust import Bools, Floats, Labelled
-from claimscore.jobs.verdicts import Thresholds
 
-AT_ONCE = 64
-"""Claims judged between two reports of progress."""
 FEW = 50
 """Labelled claims in the reporting half, and at least a third of it of each class, below which figures are called few."""
 LEAST_OF_CLASS = 5
@@ -35,59 +32,41 @@ LEAST_OF_CLASS = 5
 LENGTHS = ((100, "to 100 words"), (400, "101 to 400 words"), (10**9, "over 400 words"))
 """Classes by words of evidence."""
 
-Tick = Callable[[int], None]
-"""Told how many claims more were judged."""
 
+def combined(scored: Scored, config: Config) -> tuple[Scored, Config]:
+    """The claims scored by a combiner fitted on the fitting half, and the config with that combiner in its card.
 
-@dataclass(frozen=True, slots=True)
-class Scored:
-    """N labelled claims after the judge, as columns beside the labelled rows."""
+    Pairs that a veto takes out do not take part, as they never support.
 
-    rows: pa.Table
-    """calibration_files.LABELLED."""
-    log: pa.Table
-    claims: pa.Table
-    pairs: pa.Table
-    """records.SCORES of all claims."""
-    scores: Floats
-    """The P(entailment) that the verdict hangs on, NaN where none could be had."""
-    reasons: list[str | None]
-    """Why a claim is left out: `unlabelled`, or the reason why it could not be judged."""
-
-
-def score(rows: pa.Table, judge: pipeline.Judge, config: Config, tick: Tick = lambda _: None) -> Scored:
-    """Judge labelled claims as a run would; one claim is one answer. No rows, no pairs."""
-    log, claims = _log_of(rows), _claims_of(rows)
-    parts = [SCORES.empty_table()]
-    models = pipeline.Models(judge=judge)
-    for first in range(0, rows.num_rows, AT_ONCE):
-        some = log.slice(first, AT_ONCE), claims.slice(first, AT_ONCE)
-        parts.append(pipeline.make_scores(*some, models, config, tick=lambda *_: None))
-        tick(some[0].num_rows)
-    pairs = pa.concat_tables(parts)
-    missing = signals.missing_of_entailing(log, claims, pairs, 0.0)
-    of_pair = pair_rules.outcomes(pairs, missing, entailment=0.0, contradiction=1.0, config=config.verdicts)
-    of_claim = of_pair.group_by("request_id").agg(
-        score=pl.col("p_entailment").filter(pl.col("supports")).max(),
-        judged=pl.col("p_entailment").is_not_null().any(),
-        error=pl.col("error").drop_nulls().first(),
+    Raises:
+        InputError: as `calibrate_claims`.
+    """
+    labelled, _, places, is_fit = _halves(scored)
+    of_pair = outcomes(scored.pairs, scored.lacking, with_combiner(config, None)).filter(pl.col("supports"))
+    claim = of_pair["request_id"].cast(pl.Int64).to_numpy()
+    column = np.full(scored.rows.num_rows, -1)
+    fitted_on = np.intersect1d(places[is_fit], claim)
+    column[fitted_on] = np.arange(len(fitted_on))
+    used = column[claim] >= 0
+    columns = ("p_entailment", "p_contradiction", "overlap", "n_names")
+    values = (of_pair[name].cast(pl.Float64).fill_null(0.0).to_numpy()[used] for name in columns)
+    beside = np.searchsorted(places, fitted_on)
+    combiner = combining.fit_combiner(
+        combining.features(*values), column[claim[used]], labelled.supported[beside], labelled.weights[beside]
     )
-    order = pl.DataFrame(
-        {"request_id": log.column("request_id").to_pylist()}, schema={"request_id": pl.String}
-    )
-    frame = order.join(of_claim, on="request_id", how="left", maintain_order="left")
-    reasons = [
-        "unlabelled" if label is None else error or (None if judged else "not_judged")
-        for label, error, judged in zip(
-            rows.column("supported").to_pylist(),
-            frame["error"].to_list(),
-            frame["judged"].to_list(),
-            strict=True,
-        )
-    ]
-    # Every premise vetoed: no threshold supports the claim.
-    scores = frame["score"].cast(pl.Float64).fill_null(0.0).to_numpy()
-    return Scored(rows, log, claims, pairs, np.where([r is None for r in reasons], scores, np.nan), reasons)
+    config = with_combiner(config, combiner)
+    best = outcomes(scored.pairs, scored.lacking, config).filter(pl.col("supports"))
+    scores = np.where(np.isnan(scored.scores), np.nan, 0.0)
+    found = best.group_by("request_id").agg(pl.col("support").max())
+    rows = found["request_id"].cast(pl.Int64).to_numpy()
+    scores[rows] = np.where(np.isnan(scores[rows]), np.nan, found["support"].cast(pl.Float64).to_numpy())
+    return dataclasses.replace(scored, scores=scores), config
+
+
+def with_combiner(config: Config, combiner: Combiner | None) -> Config:
+    """The config with another combiner, or none, in its judge card."""
+    card = dataclasses.replace(config.card, combiner=combiner)
+    return dataclasses.replace(config, judge=dataclasses.replace(config.judge, judge_card=card))
 
 
 def calibrate_claims(scored: Scored, config: Config, goal: Goal) -> dict[str, Any]:
@@ -96,16 +75,13 @@ def calibrate_claims(scored: Scored, config: Config, goal: Goal) -> dict[str, An
     Raises:
         InputError: too few claims of a class in a half to fit anything.
     """
-    places = np.flatnonzero([reason is None for reason in scored.reasons])
-    labelled, parts = _labelled(scored, places)
-    strata = [f"{ok}\0{s}" for s, ok in zip(parts["source"], labelled.supported.tolist(), strict=True)]
-    is_fit = calibrate.fitting_half(labelled.groups, strata, parts["group"])
-    _refuse_too_few(labelled, is_fit)
-    lowest, highest = _lowest(config), config.evidence.join_below
+    labelled, parts, places, is_fit = _halves(scored)
+    lowest, highest = _lowest(config), 1.0 if config.card.combiner else config.evidence.join_below
     fit = calibrate.fit_threshold(labelled.take(is_fit), goal, lowest=lowest, highest=highest)
-    own = Thresholds.of(config.card, config.verdicts)
+    own = Thresholds.of(config)
     fitted, in_force = (_supported(scored, config, t) for t in (fit.threshold, own.entailment))
-    alarms = contradictions.scores(scored.pairs, fitted, fit.threshold, config.verdicts)[places]
+    of_pair = outcomes(scored.pairs, scored.lacking, config, fit.threshold)
+    alarms = contradictions.scores(of_pair, fitted)[places]
     document: dict[str, Any] = {
         "judge": {"name": config.card.name} | dataclasses.asdict(own),
         "n_claims": scored.rows.num_rows,
@@ -126,6 +102,16 @@ def calibrate_claims(scored: Scored, config: Config, goal: Goal) -> dict[str, An
     return document | {"warnings": warnings(document, told, config)}
 
 
+def _halves(scored: Scored) -> tuple[Labelled, dict[str, list[Any]], np.ndarray, Bools]:
+    """The usable claims, what is known of them, their places, and which are fitted on."""
+    places = np.flatnonzero([reason is None for reason in scored.reasons])
+    labelled, parts = _labelled(scored, places)
+    strata = [f"{ok}\0{s}" for s, ok in zip(parts["source"], labelled.supported.tolist(), strict=True)]
+    is_fit = calibrate.fitting_half(labelled.groups, strata, parts["group"])
+    _refuse_too_few(labelled, is_fit)
+    return labelled, parts, places, is_fit
+
+
 def _figures(
     told: Labelled, flags: dict[str, Bools], names: dict[str, list[Any]], temperature: float
 ) -> dict[str, Any]:
@@ -142,32 +128,6 @@ def _figures(
         "by_length": _by(told, flags["fitted"], names["length"]),
         "more_labels": _more(told, flags["fitted"]),
     }
-
-
-def _log_of(rows: pa.Table) -> pa.Table:
-    """records.LOG, one answer a claim, named by its place: ids of a labelled file need not be unique."""
-    records = [
-        {
-            "request_id": str(k),
-            "question": row["question"],
-            "answer": row["claim"],
-            "chunks": row["chunks"],
-            "flags": [],
-        }
-        for k, row in enumerate(rows.to_pylist())
-    ]
-    return pa.Table.from_pylist(records, schema=LOG)
-
-
-def _claims_of(rows: pa.Table) -> pa.Table:
-    """records.CLAIMS: each labelled claim as it stands."""
-    records = [
-        {"request_id": str(k), "claim_index": 0, "sentence_index": 0, "start": 0, "end": len(row["claim"])}
-        | {"text": row["claim"], "source": "atomic", "decompose_outcome": "atomic", "unjudgeable": None}
-        | {"cited_ids": row["cited_ids"], "fabricated_marks": [], "quotes": []}
-        for k, row in enumerate(rows.to_pylist())
-    ]
-    return pa.Table.from_pylist(records, schema=CLAIMS)
 
 
 def _labelled(scored: Scored, places: np.ndarray) -> tuple[Labelled, dict[str, list[Any]]]:
@@ -203,7 +163,9 @@ def _supported(scored: Scored, config: Config, threshold: float) -> Bools:
 
 
 def _lowest(config: Config) -> float:
-    """Below `rivals_above` a claim would be supported untested (1: nothing is tested)."""
+    """Below `rivals_above` a claim would be supported untested (1: nothing is tested); a combiner has a floor of its own."""
+    if config.card.combiner:
+        return 0.0
     return config.evidence.rivals_above if config.evidence.rivals_above < 1 else 0.0
 
 
@@ -265,7 +227,10 @@ def warnings(document: dict[str, Any], told: Labelled, config: Config) -> list[s
         lines.append(
             f"no threshold reaches {goal['kind']} {goal['value']:g} on the fitting half; the nearest is given"
         )
-    if fit.threshold in (round(_lowest(config), 3), round(config.evidence.join_below, 3)):
+    if not config.card.combiner and fit.threshold in (
+        round(_lowest(config), 3),
+        round(config.evidence.join_below, 3),
+    ):
         lines.append(
             f"the threshold stands at the edge of what [evidence] allows ({_lowest(config):g} rivals_above to "
             f"{config.evidence.join_below:g} join_below): another may be better there"

@@ -187,7 +187,7 @@ def write_card(card: str, to: str | None, changes: Mapping[str, Any], why: str, 
     Args:
         card: the card to start from.
         to: where to; None: `card` itself.
-        changes: key -> float or string.
+        changes: key -> float, string or a table of floats.
         why: a comment above the first changed key.
         force: overwrite a file that is there.
 
@@ -254,5 +254,7 @@ def _edited(text: str, changes: Mapping[str, Any], why: str) -> str:
 
 
 def _toml(value: Any) -> str:
-    """A flat value as TOML: JSON's strings, numbers and lists are TOML's."""
+    """A value as TOML: JSON's strings, numbers and lists are TOML's; a table stands in one line."""
+    if isinstance(value, Mapping):
+        return "{ " + ", ".join(f"{key} = {_toml(item)}" for key, item in value.items()) + " }"
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")

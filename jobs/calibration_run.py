@@ -5,13 +5,14 @@ The judge runs in this process, on the device of the config: a few hundred claim
 
 from __future__ import annotations
 
+import dataclasses
 import os
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from claimscore.jobs import calibration, calibration_files, label_sheet
+from claimscore.jobs import calibration, calibration_files, calibration_scores, label_sheet
 from claimscore.jobs.actors import JudgeProxy
 from claimscore.jobs.calibrate import Goal
 from claimscore.jobs.config import Config
@@ -37,6 +38,7 @@ def run(
     labelled: str,
     *,
     goals: dict[str, float],
+    combine: bool = False,
     to: str | None = None,
     force: bool = False,
     tick: Callable[[int, int], None] = lambda *_: None,
@@ -48,6 +50,7 @@ def run(
         config: the deployment; its card is the one that is fitted.
         labelled: a file as `calibration_files.read_labelled` takes it, or a sheet (.csv) of `claimscore label`.
         goals: at most one of precision, recall, cost; none: balanced accuracy.
+        combine: fit a combiner too; without, the card's own is used, if it has one.
         to: the card to write; None: the config's own where `force` is on, else none.
         force: overwrite.
         tick: told (claims judged, of all).
@@ -79,8 +82,10 @@ def run(
         done += n
         tick(done, worth.num_rows)
 
-    scored = calibration.score(worth, judge or load_judge(config), config, told)
+    scored = calibration_scores.score(worth, judge or load_judge(config), config, told)
     (name, value), *_ = [*goals.items(), ("balanced", 0.0)]
+    if combine:
+        scored, config = calibration.combined(scored, config)
     document = calibration.calibrate_claims(scored, config, Goal(name, value))  # type: ignore[arg-type]
     unlabelled = {"unlabelled": labels.null_count} if labels.null_count else {}
     document["left_out"] = dict(sorted({**document["left_out"], **found.unusable, **unlabelled}.items()))
@@ -115,6 +120,8 @@ def _write(document: dict[str, Any], config: Config, to: str | None, *, force: b
         "temperature": document["temperature"],
         "calibrated_on": on,
     }
+    if config.card.combiner:
+        changes["combiner"] = dataclasses.asdict(config.card.combiner)
     contradiction = document["contradiction"]
     if contradiction["reached"]:
         changes["contradiction"] = contradiction["threshold"]

@@ -28,7 +28,7 @@ from claimscore.jobs.pipeline import Judge as JudgeProtocol
 from claimscore.jobs.plan import Weights, series_of
 from claimscore.jobs.progress import printable, table
 from claimscore.jobs.store import Store
-from claimscore.jobs.verdicts import Thresholds
+from claimscore.jobs.thresholds import Thresholds
 from claimscore.jobs.windows import N_SPECIAL_TOKENS
 
 FOLDER = "state/canary"
@@ -68,7 +68,7 @@ def run(
     if judge is None:
         judge, environment = _loaded(config, weights)
     limit = min(config.card.max_pair_tokens, config.evidence.max_pair_tokens)
-    thresholds = Thresholds.of(config.card, config.verdicts)
+    thresholds = Thresholds.of(config)
     record: dict[str, Any] = {
         "date": date,
         "series": series,

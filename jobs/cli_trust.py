@@ -27,6 +27,11 @@ _share = click.FloatRange(0, 1, min_open=True, max_open=True)
     help="Goal: an unsupported claim that passes costs so many false alarms.",
 )
 @click.option(
+    "--combine",
+    is_flag=True,
+    help="Fit a combiner of the judge's probabilities, shared words and missing names too.",
+)
+@click.option(
     "--to", default=None, metavar="CARD", help="Judge card to write: the config's with what was fitted."
 )
 @click.option(
@@ -53,7 +58,13 @@ def calibrate(
     config = load_config(config_path, overrides)
     with _bar("judging", quiet=quiet or as_json) as tick:
         document = calibration_run.run(
-            config, labelled, goals=goals, to=options["to"], force=options["force"], tick=tick
+            config,
+            labelled,
+            goals=goals,
+            combine=options["combine"],
+            to=options["to"],
+            force=options["force"],
+            tick=tick,
         )
     if as_json or not quiet:
         emit(document, calibration_text.print_calibration, as_json=as_json)

@@ -12,12 +12,9 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-import pyarrow as pa
 
 from claimscore.jobs import calibrate, trust
 from claimscore.jobs.calibrate import Goal
-from claimscore.jobs.config import VerdictsConfig
-from claimscore.jobs.frames import as_frame
 from claimscore.jobs.trust import Bools, Floats, Labelled
 
 PRECISION = 0.9
@@ -29,17 +26,14 @@ TOLD = ("supported", "unsupported", "partial", "contradicted")
 """Labels that say whether a claim is contradicted."""
 
 
-def scores(pairs: pa.Table, supported: Bools, entailment: float, config: VerdictsConfig) -> Floats:
+def scores(of_pair: pl.DataFrame, supported: Bools) -> Floats:
     """What each claim's call rests on, (N,); 0 where it is supported or nothing contradicts it.
 
     Args:
-        pairs: records.SCORES; the request_id is the claim's place.
-        supported: (N,) the job's verdict at `entailment`.
-        entailment: the threshold in force.
-        config: how much of a claim a contradicting premise must hold.
+        of_pair: pair_rules.outcomes at a contradiction threshold of 0; the request_id is the claim's place.
+        supported: (N,) the job's verdict at the same threshold of entailment.
     """
-    contradicts = (pl.col("overlap") >= config.contradiction_overlap) & (pl.col("p_entailment") < entailment)
-    best = as_frame(pairs).filter(contradicts).group_by("request_id").agg(pl.col("p_contradiction").max())
+    best = of_pair.filter(pl.col("contradicts")).group_by("request_id").agg(pl.col("p_contradiction").max())
     out: Floats = np.zeros(len(supported))
     places = np.array([int(place) for place in best["request_id"].to_list()], np.int64)
     out[places] = best["p_contradiction"].cast(pl.Float64).fill_null(0.0).to_numpy()

@@ -27,9 +27,18 @@ from claimscore.jobs.read import list_files, read_shard
 from claimscore.jobs.records import Verdict
 from claimscore.jobs.shards import plan_shards
 from claimscore.jobs.store import Store
-from claimscore.jobs.verdicts import Thresholds
+from claimscore.jobs.thresholds import Thresholds
 
-_OF_VERDICT = ("request_id", "claim_index", "claim", "verdict", "p_entailment", "decided_by", "conflict")
+_OF_VERDICT = (
+    "request_id",
+    "claim_index",
+    "claim",
+    "verdict",
+    "support",
+    "p_entailment",
+    "decided_by",
+    "conflict",
+)
 _OF_ANSWER = ("request_id", "question", "topic", "prompt_version")
 
 
@@ -64,7 +73,7 @@ def make_sheet(
     chosen = labelling.choose(
         claims,
         n,
-        threshold=Thresholds.of(config.card, config.verdicts).entailment,
+        threshold=Thresholds.of(config).entailment,
         temperature=config.card.temperature,
         seed=seed,
     )

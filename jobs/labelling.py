@@ -17,7 +17,7 @@ from claimscore.jobs.records import Rule, Verdict
 from claimscore.jobs.trust import Floats, log_odds
 
 NEEDED_COLUMNS = (
-    *("request_id", "claim_index", "verdict", "p_entailment", "decided_by", "conflict", "low_consistency"),
+    *("request_id", "claim_index", "verdict", "support", "decided_by", "conflict", "low_consistency"),
     *("topic", "prompt_version"),
 )
 REASONS = ("near_threshold", "conflict", "low_consistency", "rule", "spread")
@@ -82,7 +82,7 @@ def inclusion_chances(size: Floats, n: int) -> Floats:
 
 
 def _reason(claims: pl.DataFrame, threshold: float, temperature: float) -> pl.Series:
-    p = claims["p_entailment"].cast(pl.Float64).fill_null(np.nan).to_numpy()
+    p = claims["support"].cast(pl.Float64).fill_null(np.nan).to_numpy()
     away = np.abs(log_odds(p) - log_odds(np.array([threshold]))) / temperature
     rules = [Rule.NUMBER_VETO.value, Rule.RIVAL_VALUE.value]
     return claims.select(

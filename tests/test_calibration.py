@@ -15,7 +15,7 @@ import stub_models
 import trust_fixture as fixture
 from click.testing import CliRunner, Result
 
-from claimscore.jobs import calibration, calibration_files, calibration_run
+from claimscore.jobs import calibration, calibration_files, calibration_run, calibration_scores
 from claimscore.jobs.cli import main
 from claimscore.jobs.config import Config, load_card
 from claimscore.jobs.errors import InputError, OutputError
@@ -84,7 +84,7 @@ def test_scores_above_the_threshold_are_the_verdicts_of_the_job(config: Config):
         for claim in [row["claim"].replace("stand", "stand 30 metres" if rng.random() < 0.4 else "stand")]
     ]
     path = Path(config.path).parent / "some.parquet"
-    scored = calibration.score(
+    scored = calibration_scores.score(
         calibration_files.read_labelled(fixture.write(path, rows)).rows, stub_models.StubJudge(), config
     )
 
@@ -108,7 +108,7 @@ def test_figures_are_of_the_half_that_was_not_fitted_on(config: Config, labelled
     """Labels of the reporting half turned round leave the threshold and ruin the figures."""
     honest = run(config, labelled)
     rows = calibration_files.read_labelled(labelled).rows
-    scored = calibration.score(rows, stub_models.StubJudge(), config)
+    scored = calibration_scores.score(rows, stub_models.StubJudge(), config)
     keys = rows.column("group").to_pylist()
     strata = [
         f"{ok}\0{s}" for s, ok in zip(rows["source"].to_pylist(), rows["supported"].to_pylist(), strict=True)
@@ -117,9 +117,9 @@ def test_figures_are_of_the_half_that_was_not_fitted_on(config: Config, labelled
     turned = np.where(half, rows["supported"].to_numpy(), ~rows["supported"].to_numpy())
     monkeypatch.setattr(calibration.calibrate, "fitting_half", lambda *_: half)
     at = rows.column_names.index("supported")
-    lying = calibration.Scored(
+    lying = calibration_scores.Scored(
         rows.set_column(at, rows.schema.field(at), pa.array(turned)), scored.log, scored.claims, scored.pairs,
-        scored.scores, scored.reasons,
+        scored.lacking, scored.scores, scored.reasons,
     )  # fmt: skip
 
     found = calibration.calibrate_claims(lying, config, calibration.Goal())

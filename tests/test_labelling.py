@@ -21,7 +21,7 @@ def night(n: int = 2_000) -> pl.DataFrame:
                 "supported" if x >= 0.6 else "contradicted" if k % 9 == 0 else "unsupported"
                 for k, x in enumerate(p)
             ],
-            "p_entailment": p,
+            "support": p,
             "decided_by": ["number_veto" if k % 50 == 0 else "nli" for k in range(n)],
             "conflict": [k % 40 == 1 for k in range(n)],
             "low_consistency": [k % 45 == 2 for k in range(n)],
@@ -73,7 +73,7 @@ def test_claims_in_doubt_are_drawn_more_often():
 def test_a_temperature_widens_what_is_near():
     """With an overconfident judge 0.8 may be as unsure as 0.65 with an honest one."""
     of = night().with_columns(
-        p_entailment=pl.lit(0.85), conflict=False, low_consistency=False, decided_by=pl.lit("nli")
+        support=pl.lit(0.85), conflict=False, low_consistency=False, decided_by=pl.lit("nli")
     )
     reasons = [
         choose(of, 10, threshold=0.6, temperature=t, seed=0)["reason"].unique().to_list() for t in (1.0, 3.0)
@@ -85,7 +85,7 @@ def test_a_temperature_widens_what_is_near():
 def test_topics_come_in_their_proportions():
     """Where no claim is in doubt, each topic has its third: the draw goes through each side topic by topic."""
     of = night().with_columns(
-        p_entailment=pl.lit(0.99), conflict=False, low_consistency=False, decided_by=pl.lit("nli")
+        support=pl.lit(0.99), conflict=False, low_consistency=False, decided_by=pl.lit("nli")
     )
     counts = drawn(300, of=of)["topic"].value_counts()["count"].to_list()
 
