@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 import os
 import re
+from pathlib import PurePath
 from typing import Any
 
 import pyarrow as pa
@@ -17,6 +18,7 @@ from claimscore.jobs import operate
 from claimscore.jobs.config import Config, ReadConfig
 from claimscore.jobs.records import ANSWERS
 from claimscore.jobs.store import Store
+from claimscore.jobs.uri import shown
 
 DAY = "1970-01-01"
 """The day that the rows of a log apart are filed under."""
@@ -31,6 +33,12 @@ def below(out: str, *parts: str) -> str:
 def place(log: str) -> str:
     """A log as a person names it, from the working folder, as a place for workers that have others; a URI stays."""
     return log if "://" in log else os.path.abspath(os.path.expanduser(log))  # noqa: PTH100, PTH111  a glob is no path
+
+
+def name_of(log: str) -> str:
+    """What a log is called: its file or folder, without an ending; of a glob the last part that is none."""
+    parts = [part for part in shown(log).split("/") if part.strip(".") and not set(part) & set("*?[")]
+    return folder_name(PurePath(parts[-1]).stem if parts else "")
 
 
 def folder_name(text: str) -> str:

@@ -7,7 +7,6 @@ when not to trust them is `golden`'s.
 
 from __future__ import annotations
 
-from pathlib import PurePath
 from typing import Any
 
 import pyarrow as pa
@@ -38,8 +37,9 @@ def evaluate(config: Config, gold: str, *, by: str, out: str | None, quiet: bool
     Raises:
         ClaimscoreError: the run cannot be made, or nothing of the golden set can be read.
     """
-    name = apart.folder_name(PurePath(shown(gold)).stem)
-    mine = apart.config_of(config, apart.place(gold), out or apart.below(config.store.out, "evaluate", name))
+    mine = apart.config_of(
+        config, apart.place(gold), out or apart.below(config.store.out, "evaluate", apart.name_of(gold))
+    )
     report = apart.run(mine, quiet=quiet)
     answers, conflicting = _items(mine, report["series"])
     document = golden.evaluate(answers, conflicting, by=by, config=config.metrics)

@@ -72,8 +72,8 @@ def run(
             "gate: candidate and baseline are the same answers; give --baseline-date or --baseline-prompt-version"
         )
     with_files = any(side.get("file") for side in sides)
-    answers = [_answers(store, side, as_keys=with_files) for side in reversed(sides)]
-    judged = gate.judge(*answers, metrics, allowed)
+    mine, theirs = (_answers(store, side, as_keys=with_files) for side in sides)
+    judged = gate.judge(theirs, mine, metrics, allowed)
     outcomes = [dataclasses.asdict(outcome) for outcome in judged["outcomes"]]
     return (
         {"candidate": sides[0], "baseline": sides[1], "max_drop": allowed} | judged | {"outcomes": outcomes}

@@ -195,7 +195,8 @@ def items(answers: pa.Table, kind: pa.Array) -> list[dict[str, Any]]:
     table = answers.select(["request_id", *columns]).append_column(
         "question", question_keys(answers.column("question"))
     )
-    return table.append_column("kind", kind).sort_by("request_id").to_pylist()
+    rows: list[dict[str, Any]] = table.append_column("kind", kind).sort_by("request_id").to_pylist()
+    return rows
 
 
 def answers_of(document: Any, where: str) -> pa.Table:

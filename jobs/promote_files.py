@@ -120,7 +120,8 @@ def _chosen(
         "claim_index"
     )
     by_id = claims.partition_by("request_id", as_dict=True)
-    held, rows = promote.Held(), []
+    held = promote.Held()
+    rows: list[dict[str, Any]] = []
     for candidate in looked_at.iter_rows(named=True):
         row = log.get(candidate["request_id"])
         if row is None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -88,12 +89,16 @@ def user_turns(log: pa.Table, prompt: Prompt, first_number: int = 1) -> pa.Array
     turns = []
     for question, chunks, key in zip(*(column.to_pylist() for column in columns), strict=True):
         texts = [chunk["text"] or "" for chunk in chunks]
-        value = {
-            "question": consistency.defused(question or ""),
-            "chunks": consistency.numbered_chunks(texts, key, first_number),
-        }
-        turns.append(_PLACEHOLDER.sub(lambda found, value=value: value[found[1]], prompt.template))
+        shown = consistency.numbered_chunks(texts, key, first_number)
+        turns.append(
+            _filled(prompt.template, {"question": consistency.defused(question or ""), "chunks": shown})
+        )
     return pa.array(turns, pa.string())
+
+
+def _filled(template: str, values: Mapping[str, str]) -> str:
+    """The template with its placeholders replaced in one pass: what a value holds is never looked at."""
+    return _PLACEHOLDER.sub(lambda found: values[found[1]], template)
 
 
 def askable(log: pa.Table) -> pl.DataFrame:
@@ -104,9 +109,15 @@ def askable(log: pa.Table) -> pl.DataFrame:
     texts = [
         any((chunk["text"] or "").strip() for chunk in chunks) for chunks in log.column("chunks").to_pylist()
     ]
-    why = pl.when(no_question).then(pl.lit("without a question"))
-    why = why.when(~pl.Series(texts, dtype=pl.Boolean)).then(pl.lit("without chunks"))
-    return frame.with_columns(why_not=why.otherwise(None))
+    no_chunks = ~pl.Series(texts, dtype=pl.Boolean)
+    why_not = (
+        pl.when(no_question)
+        .then(pl.lit("without a question"))
+        .when(no_chunks)
+        .then(pl.lit("without chunks"))
+        .otherwise(None)
+    )
+    return frame.with_columns(why_not=why_not)
 
 
 def counted(why_not: pl.Series) -> dict[str, int]:

@@ -105,7 +105,7 @@ def _replayed(
     """The output root that holds both sides' logs, and the questions without an answer by reason; asks what it must."""
     weights = model_fingerprint(config.samples.model)
     made_from = fingerprint([prompt.version, weights, ids, fingerprint(config.samples)])
-    name = apart.folder_name(f"{Path(asked.log).stem if asked.log else date}-{prompt.version}")
+    name = apart.folder_name(f"{apart.name_of(asked.log) if asked.log else date}-{prompt.version}")
     out = asked.out or apart.below(config.store.out, "replay", f"{name}-{made_from[:8]}")
     root = OutputRoot(out)
     failed = _kept(root, made_from)

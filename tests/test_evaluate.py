@@ -422,3 +422,17 @@ def test_a_place_below_a_bucket_keeps_the_options_of_its_uri():
     """The query stays behind the path."""
     assert apart.below("s3://b/a?region=x", "evaluate", "g") == "s3://b/a/evaluate/g?region=x"
     assert apart.below("/a/what?", "evaluate") == "/a/what?/evaluate"
+
+
+@pytest.mark.parametrize(
+    ("log", "name"),
+    [
+        ("a/Gold Set.v2.parquet", "gold-set.v2"),
+        ("s3://b/gold/*.parquet?region=x", "gold"),
+        ("../..", "unnamed"),
+        ("/x/\x1b[31m.parquet", "x"),
+    ],
+)
+def test_a_golden_set_is_called_by_its_file(log: str, name: str):
+    """The folder of its run: never a wildcard, a way up or a control character."""
+    assert apart.name_of(log) == name
