@@ -117,7 +117,9 @@ def _event(row: dict[str, Any], claims: list[dict[str, Any]], grounds: Grounds) 
         "question": _hash(row["question"]),
         "answer": _hash(row["answer"]),
         **{name: row[name] for name in _OF_ANSWER},
-        "retrieval_margin": margin if margin is not None and math.isfinite(margin) else None,  # of scores near 1e308
+        "retrieval_margin": margin
+        if margin is not None and math.isfinite(margin)
+        else None,  # of scores near 1e308
         "unscored": blind or row["state"] == AnswerState.NO_CONTEXT,
         "counts": {name.removeprefix("n_"): row[name] for name in _COUNTS},
         "chunks": known.get("chunks"),
