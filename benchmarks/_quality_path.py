@@ -133,6 +133,5 @@ def margins(cases: Sequence[Case], scores: pa.Table, lacking: pa.Table, config: 
     )
     for request_id, margin, lacks in rows:
         if margin is not None:
-            margin += VETOED if lacks else 0.0
-            out[place[request_id]] = max(out[place[request_id]], margin)
+            out[place[request_id]] = max(out[place[request_id]], margin + (VETOED if lacks else 0.0))
     return out
