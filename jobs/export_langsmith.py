@@ -29,7 +29,8 @@ def shape(row: dict[str, Any], *, kept_series: str = "") -> dict[str, Any]:  # n
     why = f"unscored: {row['unscored']}\n" if row["unscored"] else ""
     # An update cannot change `extra`, so that the comment names the series too.
     comment = f"{why}{row['explanation']}\n[claimscore {metadata['series']}]"
-    session = next((row[name] for name in ("project", "session_id") if _is_uuid(row[name])), None)
+    # LangSmith's session is our project; `session_id` is a thread of its users.
+    session = row["project"] if _is_uuid(row["project"]) else None
     return {
         "id": row["key"],
         "run_id": row["span_id"] if _is_uuid(row["span_id"]) else row["trace_id"],

@@ -35,6 +35,13 @@ def test_a_run_of_its_own_is_addressed():
     assert shape(ROWS["state"] | {"span_id": run})["run_id"] == run
 
 
+def test_a_thread_is_no_project():
+    """A project known by name alone is left out, and a thread's id does not stand in for it."""
+    body = shape(ROWS["state"] | {"project": "faq", "session_id": loop.UUID})
+
+    assert "session_id" not in body
+
+
 def test_retention_is_never_extended():
     """The API's default upgrades each scored trace to a longer and billed one."""
     assert {shape(row)["extend_trace_retention"] for row in ROWS.values()} == {False}
