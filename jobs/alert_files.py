@@ -21,7 +21,7 @@ from claimscore.jobs.errors import InputError, OutputError, one_line
 from claimscore.jobs.frames import as_frame
 from claimscore.jobs.gate_files import parse_drop
 from claimscore.jobs.progress import table
-from claimscore.jobs.report_words import percent, points
+from claimscore.jobs.report_words import counted, percent, points
 from claimscore.jobs.sending import Sender, checked_url, error_of
 from claimscore.jobs.store import Store
 
@@ -99,7 +99,7 @@ def _alarm(chart: dict[str, Any]) -> str:
     bounds = f"{points(shift['low'])} to {points(shift['high'])}"
     return (
         f"ALERT: {_name(chart)}: {percent(shift['before'])} -> {percent(shift['now'])}, {points(shift['change'])} points "
-        f"({bounds}) since {chart['since']}, {chart['n_days']} days"
+        f"({bounds}) since {chart['since']}, {counted(chart['n_days'], 'day')}"
     )
 
 

@@ -26,16 +26,17 @@ from claimscore.jobs.errors import InputError, OutputError
 from claimscore.jobs.export_day import Day, day_of
 from claimscore.jobs.exports import LEFT_OUT, Target, addressable, publish
 from claimscore.jobs.published import Item, Record, Sent, Tool, send_changed
+from claimscore.jobs.report_words import counted
 from claimscore.jobs.sending import Sender, checked_url
 from claimscore.jobs.store import Store
 from claimscore.jobs.wholefile import write_whole
 
 MAX_ERRORS = 10
 LEFT_WORDS = {
-    "no_trace_id": "have no origin.trace_id",
-    "other_system": "come from another tool (origin.system)",
-    "foreign_id": "have a trace id of another form",
-    "same_target": "share trace and span with an earlier answer of the day",
+    "no_trace_id": "without origin.trace_id",
+    "other_system": "from another tool (origin.system)",
+    "foreign_id": "with a trace id of another form",
+    "same_target": "with trace and span of an earlier answer of the day",
 }
 
 
@@ -172,10 +173,14 @@ def notes(document: dict[str, Any]) -> list[str]:
     """What somebody should know of an export beside its success, a line each."""
     left = document.get("left_out", {})
     out = [
-        f"{left[name]:,} answers {LEFT_WORDS[name]}: not written back" for name in LEFT_OUT if left.get(name)
+        f"{counted(left[name], 'answer')} {LEFT_WORDS[name]}: not written back"
+        for name in LEFT_OUT
+        if left.get(name)
     ]
     if document["n_unfinished_shards"]:
-        out.append(f"{document['n_unfinished_shards']:,} shards of the day have no answers yet: run it again")
+        out.append(
+            f"{counted(document['n_unfinished_shards'], 'shard')} of the day without answers yet: run it again"
+        )
     if document["to"] == "events" and not document["chunks"]:
         out.append("chunks stand in the log alone: give --config for their ids, scores and hashes")
     sent = document.get("sent")
@@ -191,7 +196,7 @@ def notes(document: dict[str, Any]) -> list[str]:
 def print_export(document: dict[str, Any]) -> None:
     """What was exported."""
     console = Console()
-    of = f"{document['n_answers']:,} answers of {document['date']}, series {document['series']}"
+    of = f"{counted(document['n_answers'], 'answer')} of {document['date']}, series {document['series']}"
     if "n_publications" in document:
         of += f": {document['n_publications']:,} scores for {document['to']}, {document['n_unscored']:,} unscored"
     console.print(of, highlight=False, markup=False, soft_wrap=True)

@@ -2,7 +2,8 @@
 
 A feedback id that exists is updated in place: deleting and creating anew is known to bring old values back. Scores have
 four decimals, all that the API takes. Not scored is a null score with the value `unscored`. The retention of a scored
-trace is never extended, which is billed and is the API's default. The shape is FeedbackCreate of its SDK.
+trace is never extended, which is billed and is the API's default. The run's start is left out: `ts` of a log is often its
+end, and a wrong one could hide the run. The shape is FeedbackCreate of its SDK.
 """
 
 from __future__ import annotations
@@ -29,13 +30,13 @@ def shape(row: dict[str, Any], *, kept_series: str = "") -> dict[str, Any]:  # n
     why = f"unscored: {row['unscored']}\n" if row["unscored"] else ""
     # An update cannot change `extra`, so that the comment names the series too.
     comment = f"{why}{row['explanation']}\n[claimscore {metadata['series']}]"
-    session = next((row[name] for name in ("project", "session_id") if _is_uuid(row[name])), None)
+    # LangSmith's session is our project; `session_id` is a thread of its users.
+    session = row["project"] if _is_uuid(row["project"]) else None
     return {
         "id": row["key"],
         "run_id": row["span_id"] if _is_uuid(row["span_id"]) else row["trace_id"],
         "trace_id": row["trace_id"],
         **({"session_id": session} if session else {}),
-        "start_time": row["ts"].isoformat(),
         "key": row["metric"],
         "score": None if row["value"] is None else round(row["value"], 4),
         "value": value,

@@ -15,15 +15,13 @@ ROWS = loop.rows("langsmith", origin=ORIGIN)
 
 
 def test_a_feedback_is_of_the_root_run_and_its_project():
-    """Run, trace, session and start time, which newer servers ask for."""
-    assert {
-        name: ITEM.body[name] for name in ("id", "run_id", "trace_id", "session_id", "start_time", "key")
-    } == {
+    """Run, trace and session, which newer servers ask for; no start time, for the log's may be the end."""
+    assert "start_time" not in ITEM.body
+    assert {name: ITEM.body[name] for name in ("id", "run_id", "trace_id", "session_id", "key")} == {
         "id": ITEM.key,
         "run_id": loop.UUID,
         "trace_id": loop.UUID,
         "session_id": ORIGIN["project"],
-        "start_time": "2026-11-28T00:00:00+00:00",
         "key": "claimscore.groundedness",
     }
 
@@ -33,6 +31,13 @@ def test_a_run_of_its_own_is_addressed():
     run = "99999999-2222-3333-4444-555555555555"
 
     assert shape(ROWS["state"] | {"span_id": run})["run_id"] == run
+
+
+def test_a_thread_is_no_project():
+    """A project known by name alone is left out, and a thread's id does not stand in for it."""
+    body = shape(ROWS["state"] | {"project": "faq", "session_id": loop.UUID})
+
+    assert "session_id" not in body
 
 
 def test_retention_is_never_extended():

@@ -251,7 +251,7 @@ def test_a_file_is_written_where_nothing_is_said(out: str, tmp_path: Path):
     result = export(out, "--to", "phoenix")
 
     assert result.exit_code == 0
-    assert result.stderr == "1 answers have no origin.trace_id: not written back\n"
+    assert result.stderr == "1 answer without origin.trace_id: not written back\n"
     assert result.stdout.splitlines()[1] == "wrote claimscore-phoenix-2026-11-28.jsonl"
     lines = (tmp_path / "claimscore-phoenix-2026-11-28.jsonl").read_text().splitlines()
     assert len([json.loads(line) for line in lines]) == 5 * len(METRICS)
@@ -275,7 +275,7 @@ def test_a_log_of_no_tool_is_a_named_failure(tmp_path: Path):
     result = export(str(tmp_path / "out"), "--to", "langfuse", "--dest", str(tmp_path / "x.jsonl"))
 
     assert result.exit_code == 1
-    assert "can be written back to langfuse (6 have no origin.trace_id)" in result.stderr
+    assert "can be written back to langfuse (6 without origin.trace_id)" in result.stderr
     assert not (tmp_path / "x.jsonl").exists()
 
 

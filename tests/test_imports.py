@@ -197,7 +197,8 @@ MAY_IMPORT = {
             "export_langsmith",
             "export_mlflow",
         ),
-        *("export_otlp", "export_phoenix", "exports", "published", "sending", "store", "wholefile"),
+        *("export_otlp", "export_phoenix", "exports", "published", "report_words", "sending"),
+        *("store", "wholefile"),
     ),
     "alerts": ("trend",),
     "alert_files": (
