@@ -92,14 +92,13 @@ def _best(labelled: Labelled, weights: Floats, below: Ints, goal: Goal) -> tuple
     n_bad, n_good = bad.sum(axis=1, keepdims=True), (weights - bad).sum(axis=1, keepdims=True)
     recall = ratio(flagged_bad, n_bad)
     precision = ratio(flagged_bad, flagged_bad + flagged_good)
-    if goal.kind == "recall":
-        reached = np.nan_to_num(recall) >= goal.value - _LOOSE
-        return np.where(reached.any(axis=1), reached.argmax(axis=1), len(below) - 1), reached.any(axis=1)
-    if goal.kind == "precision":
-        reached = np.nan_to_num(precision) >= goal.value - _LOOSE
-        last = len(below) - 1 - reached[:, ::-1].argmax(axis=1)
-        fallback = np.nan_to_num(precision).argmax(axis=1)
-        return np.where(reached.any(axis=1), last, fallback), reached.any(axis=1)
+    if goal.kind in ("recall", "precision"):
+        reached = np.nan_to_num(recall if goal.kind == "recall" else precision) >= goal.value - _LOOSE
+        some: Bools = np.asarray(reached.any(axis=1))
+        if goal.kind == "recall":  # the lowest that reaches it: the fewest false alarms
+            return np.where(some, reached.argmax(axis=1), len(below) - 1), some
+        last = len(below) - 1 - reached[:, ::-1].argmax(axis=1)  # the highest: the most flags
+        return np.where(some, last, np.nan_to_num(precision).argmax(axis=1)), some
     if goal.kind == "cost":
         worth = -(goal.value * (n_bad - flagged_bad) + flagged_good)
     else:

@@ -221,6 +221,10 @@ def warnings(document: dict[str, Any], told: Labelled, config: Config) -> list[s
             f"few labels: the figures rest on {n} claims, {n_good} of them supported; with fewer than {FEW}, or {FEW // 3} "
             "of a class, they say little"
         )
+    if document["n_effective"] < 0.6 * n:
+        lines.append(
+            f"some claims stand for many more than others: the {n} tell as much as {document['n_effective']:.0f} of equal weight"
+        )
     fit = Fit(**document["entailment"])
     if not fit.reached:
         goal = document["goal"]

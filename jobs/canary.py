@@ -77,8 +77,8 @@ def _pair(line: str) -> Pair | None:
     except (ValueError, RecursionError):
         return None
     texts = [row.get(name) for name in _FIELDS] if isinstance(row, dict) else []
-    whole = bool(texts) and all(isinstance(text, str) for text in texts) and texts[-1] in set(Label)
-    return Pair(*texts) if whole else None
+    words = [text for text in texts if isinstance(text, str)]
+    return Pair(*words) if len(words) == len(_FIELDS) and words[-1] in set(Label) else None
 
 
 def score(

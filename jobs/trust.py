@@ -44,8 +44,7 @@ class Labelled:
 
     def take(self, rows: Bools | Ints) -> Labelled:
         """The claims of `rows`, places or a mask."""
-        parts = (self.supported, self.scores, self.weights, self.groups)
-        return Labelled(*(part[rows] for part in parts))
+        return Labelled(self.supported[rows], self.scores[rows], self.weights[rows], self.groups[rows])
 
     def __len__(self) -> int:
         return len(self.supported)
