@@ -31,12 +31,14 @@ def citations_of(output: Any, answer: str | None) -> list[Citation] | None:
 def settle(
     answer: str, citations: Sequence[Mapping[str, Any]], chunks: Documents
 ) -> tuple[list[dict[str, Any]] | None, set[str]]:
-    """The citations as the log holds them, and flags; null where no chunk has an id to be cited by.
+    """The citations as the log holds them, and flags; null without any, or where no chunk has an id to be cited by.
 
     `citation_span_unverified`: a place could not be verified. `citation_unresolved`: a citation whose document is
     not among the chunks, or the chunks have no ids.
     """
     flags: set[str] = set()
+    if not citations:
+        return None, flags
     settled = []
     for citation, place in zip(citations, place_citations(answer, citations), strict=True):
         ids = list(citation.get("chunk_ids") or ())

@@ -56,7 +56,7 @@ def spans(row: Row, options: Options) -> Iterator[Span]:
     inner = unpack(row.get("observations"))
     for observation in inner if isinstance(inner, list) else ():
         if isinstance(observation, dict):
-            yield from spans({"traceId": trace_id, **observation}, options)
+            yield from spans({"traceId": trace_id, **observation, "observations": None}, options)
 
 
 def _span(row: Row, trace_id: str, own_id: str | None, options: Options, *, is_trace: bool) -> Span:

@@ -129,8 +129,8 @@ def _event_text(attributes: Mapping[str, Any], find: Any, role: str) -> Found | 
     message = unpack_literal(attributes.get("message"))
     for value in (body, message, attributes):
         if isinstance(value, dict):
-            inner = value.get("message") if isinstance(value.get("message"), dict) else value
-            found: Found = find({"role": role, **inner})
+            inner = value.get("message")
+            found: Found = find({"role": role, **(inner if isinstance(inner, dict) else value)})
             if found.text is not None:
                 return found
     return None

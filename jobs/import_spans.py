@@ -151,7 +151,7 @@ _CITATIONS = pl.List(
         }
     )
 )
-_TYPES = {
+_TYPES: dict[str, pl.DataType | type[pl.DataType]] = {
     **dict.fromkeys(("start", "end", "updated"), pl.Datetime("us", "UTC")),
     **dict.fromkeys(("has_naive_time", "failed"), pl.Boolean),
     **dict.fromkeys(("n_dropped", "row"), pl.Int64),

@@ -150,34 +150,28 @@ def _row(
     first = [span for span in (llm, root, *spans) if span is not None]
     flags = {*evidence.flags, *root["flags"]}
     n_dropped = root["n_dropped"]
-    question = root["question"]
-    if question is None and llm is not None:
-        question = llm["question"]
     citations = root["citations"]
     if citations is None and llm is not None and llm["answer"] == root["answer"]:
         citations, n_dropped = llm["citations"], max(n_dropped, llm["n_dropped"])
-    if citations:
-        citations, more = settle(root["answer"], citations, evidence.documents)
-        flags |= more
+    citations, more = settle(root["answer"], citations or [], evidence.documents)
+    flags |= more
     if n_dropped:
         flags.add("parts_dropped")
-    target = llm if answer_is_llm_span else root
-    span_id = target["span_id"] if target is not None else None
     return {
         "request_id": _first(first, "request_id") or root["trace_id"],
-        "question": question,
+        "question": _first([root, *first[:1]], "question"),
         "answer": root["answer"],
         "chunks": evidence.documents,
         "prompt_version": _first(first, "prompt_version"),
         "model": _first(first, "model"),
         "ts": root["end"] or root["start"] or _first(first, "end") or _first(first, "start"),
         "reference_answer": _first(first, "reference_answer"),
-        "citations": citations or None,
+        "citations": citations,
         "origin": {
             "system": system,
             "project": _first(first, "project"),
             "trace_id": root["trace_id"],
-            "span_id": None if is_trace_span_id(span_id) else span_id,
+            "span_id": _own_id(llm if answer_is_llm_span else root),
             "retriever_span_id": evidence.span_id,
             "session_id": _first(first, "session_id"),
             "evidence_rule": evidence.rule,
@@ -188,6 +182,11 @@ def _row(
         "file": root["file"],
         "row": root["row"],
     }
+
+
+def _own_id(span: SpanRow | None) -> str | None:
+    """The id that the tool knows a span by."""
+    return None if span is None or is_trace_span_id(span["span_id"]) else span["span_id"]
 
 
 def _first(spans: Sequence[SpanRow], name: str) -> Any:

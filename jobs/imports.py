@@ -90,17 +90,23 @@ def import_traces(src: str, out: str, tool: str, options: Options) -> dict[str, 
     manifest = manifest_of(log, tally, spans, tool)
     manifest["files"] = {export.label: export.n_rows for export in exports}
     manifest["files_of_another_kind"] = others
-    if not log.num_rows:
-        worst = Counter((q["reason"], q["detail"]) for q in tally.quarantined).most_common(1)
-        (reason, detail), n = worst[0]
-        raise InputError(
-            f"{shown(src)}: none of its {manifest['traces']} traces can be imported, {n} of them: {reason}: {detail}"
-        )
+    _refuse_nothing(src, log, tally)
     notes = [{"of": "row", **note} for note in tally.unreadable] + [
         {"of": "trace", **note} for note in tally.quarantined
     ]
     target.write(log.select(LOG.names), notes, manifest)
     return {**manifest, "manifest": target.shown(), "quarantine": target.shown("quarantine")}
+
+
+def _refuse_nothing(src: str, log: pa.Table, tally: Tally) -> None:
+    """An import without a single row is a failure, and names its usual reason."""
+    if log.num_rows:
+        return
+    ((reason, detail), n), *_ = Counter((q["reason"], q["detail"]) for q in tally.quarantined).most_common(1)
+    n_traces = len(tally.quarantined)
+    raise InputError(
+        f"{shown(src)}: none of its {n_traces} traces can be imported, {n} of them: {reason}: {detail}"
+    )
 
 
 def _read_spans(exports: list[Export], tool: Tool, options: Options, tally: Tally) -> pl.DataFrame:
