@@ -1,0 +1,222 @@
+"""A process that has imported the job once, and forks a run of it for every kill that is asked for.
+
+The runs are whole ones (`operate.run_days`: lock, plan, shards, metrics, run.json, pointer) with stub models and
+without Ray. A run dies by SIGKILL, either at a numbered boundary of its own code or at a moment from outside.
+fsync does nothing here: the kernel outlives the kill, and only power loss would need the real one.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import json
+import os
+import select
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import chaos_job
+import stub_models
+
+# Imported once, here, for all runs; not used before the fork, which would leave their threads behind.
+import numpy.random  # noqa: F401
+import pyarrow.dataset  # noqa: F401
+from claimscore.jobs import metrics, operate  # noqa: F401
+from claimscore.jobs.config import Config
+from claimscore.jobs.errors import ClaimscoreError
+from claimscore.jobs.nightly import execute_here
+from claimscore.jobs.output import OutputRoot
+from claimscore.jobs.pipeline import Models
+from claimscore.jobs.store import Store
+
+KILLED = -signal.SIGKILL
+RAISED = 70
+
+
+class DriftingLlm(stub_models.StubLlm):
+    """An LLM that says something else in every process, as batches and samplers do."""
+
+    def complete(self, system: str, users: Any, **options: Any) -> Any:
+        """Now the sentence, now an equal claim in other words."""
+        for user in users.to_pylist():
+            sentence = user.rpartition("Sentence: ")[2]
+            halves = sentence.replace(", and ", " and ").split(" and ")
+            self.replies[sentence] = json.dumps({"claims": halves if os.getpid() % 2 else [sentence]})
+        return super().complete(system, users, **options)
+
+
+class HereExecutor:
+    """Shards one after another in this process, where `run_days` would start Ray."""
+
+    llm: type[stub_models.StubLlm] = stub_models.StubLlm
+
+    def __init__(self, config: Config, *_: object, **__: object) -> None:
+        judge = stub_models.StubJudge()
+        models = Models(self.llm(), judge, judge, stub_models.StubLlm())
+        self._execute = execute_here(config, Store(config.store.out, config.store), models)
+
+    def watching(self, _: object) -> contextlib.AbstractContextManager[None]:
+        """No progress."""
+        return contextlib.nullcontext()
+
+    def __call__(self, *arguments: Any) -> Iterator[Any]:
+        """The shards and what became of them."""
+        return self._execute(*arguments)
+
+
+class Boundaries:
+    """Counts the moments at which a kill could tell; the run ends itself at one of them."""
+
+    def __init__(self, deadly: int | None) -> None:
+        self.names: list[str] = []
+        self._deadly, self._key = deadly, ""
+
+    def reach(self, name: str) -> None:
+        """One more moment; the last one where it is the deadly one."""
+        self.names.append(f"{name}: {_kind(self._key)}")
+        if len(self.names) - 1 == self._deadly:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    def install(self) -> None:
+        """Wrap what touches the disk."""
+        for owner, name in ((OutputRoot, "put"), (OutputRoot, "remove"), (OutputRoot, "_held_local")):
+            self._wrap(owner, name, name, key=1)
+        self._wrap(Path, "replace", "rename")
+        self._wrap(os, "fsync", "sync")
+        for owner, name in ((fcntl, "flock"), (os, "ftruncate"), (os, "pwrite")):
+            self._wrap(owner, name, f"lock {name}")
+        opened = Path.open
+
+        def opening(path: Path, mode: str = "r", *arguments: Any, **options: Any) -> Any:
+            stream = opened(path, mode, *arguments, **options)
+            return _Halves(stream, self) if mode == "xb" else stream
+
+        Path.open = opening  # type: ignore[method-assign,assignment]
+
+    def _wrap(self, owner: Any, name: str, told: str, *, key: int | None = None) -> None:
+        real: Callable[..., Any] = getattr(owner, name)
+
+        def call(*arguments: Any, **options: Any) -> Any:
+            if key is not None:
+                self._key = "lock" if name == "_held_local" else arguments[key]
+            self.reach(f"before {told}")
+            result = real(*arguments, **options)
+            self.reach(f"after {told}")
+            return result
+
+        setattr(owner, name, call)
+
+
+class _Halves:
+    """A file that is written in two halves, with a moment in between."""
+
+    def __init__(self, stream: Any, boundaries: Boundaries) -> None:
+        self._stream, self._boundaries = stream, boundaries
+
+    def __enter__(self) -> _Halves:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stream.close()
+
+    def write(self, data: bytes) -> None:
+        """Half of it reaches the disk, then the rest."""
+        self._stream.write(data[: len(data) // 2])
+        self._stream.flush()
+        self._boundaries.reach("half written")
+        self._stream.write(data[len(data) // 2 :])
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+
+def _kind(key: str) -> str:
+    """What a key is, whatever its shard: `manifest of claims`, `run.json`."""
+    parts = key.split("/")
+    if key.startswith("state/manifests/"):
+        return f"manifest of {parts[2]}"
+    return parts[1] if key.startswith("tables/") else parts[-1]
+
+
+def run(order: dict[str, Any], boundaries: Boundaries) -> None:
+    """One whole run in this process."""
+    HereExecutor.llm = DriftingLlm if order.get("drifting") else stub_models.StubLlm
+    operate._LazyExecutor = HereExecutor  # type: ignore[misc,assignment]
+    os.fsync = lambda _: None  # type: ignore[assignment]
+    if order.get("counted") or order.get("at") is not None:
+        boundaries.install()
+    config = chaos_job.load(Path(order["folder"]), order["settings"], Path(order["out"]))
+    (report,) = operate.run_days(config, [chaos_job.DATE], quiet=True)
+    kept = {name: report[name] for name in ("made", "exit_code", "failures", "warnings")}
+    Path(order["reply"]).write_text(json.dumps(kept | {"boundaries": boundaries.names}))
+
+
+def fork(order: dict[str, Any]) -> dict[str, Any]:
+    """Fork a run, kill it where the order says so, and tell how it ended."""
+    began = time.monotonic()
+    Path(order["reply"]).unlink(missing_ok=True)
+    child = os.fork()
+    if child == 0:
+        try:
+            run(order, Boundaries(order.get("at")))
+        except ClaimscoreError as err:
+            Path(order["reply"]).write_text(json.dumps({"error": str(err)}))
+            os._exit(1)
+        except BaseException as err:  # noqa: BLE001 - a fork must never go on as the server
+            Path(order["reply"]).write_text(json.dumps({"error": repr(err)}))
+            os._exit(RAISED)
+        os._exit(0)
+    if order.get("after_s") is not None:
+        ended = select.select([os.pidfd_open(child)], [], [], order["after_s"])[0]
+        if not ended:
+            os.kill(child, signal.SIGKILL)
+    code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    reply = {} if code == KILLED else json.loads(Path(order["reply"]).read_text())
+    return reply | {"code": code, "seconds": time.monotonic() - began}
+
+
+class KillServer:
+    """The server in a process of its own; a context manager.
+
+    Args:
+        folder: the deployment.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def __enter__(self) -> KillServer:
+        paths = os.pathsep.join(path for path in sys.path if path)
+        self._process = subprocess.Popen(
+            [sys.executable, __file__],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            env=os.environ | {"PYTHONPATH": paths, "POLARS_MAX_THREADS": "1", "OMP_NUM_THREADS": "1"},
+        )
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._process.stdin.close()  # type: ignore[union-attr]
+        self._process.wait()
+
+    def run(self, out: Path, settings: Any = (), **how: Any) -> dict[str, Any]:
+        """A run into `out`: `after_s` kills it from outside, `at` at that boundary, `counted` tells the boundaries."""
+        order = {"folder": str(self._folder), "out": str(out), "settings": [*settings], **how}
+        order["reply"] = str(self._folder / "reply.json")
+        assert self._process.stdin
+        assert self._process.stdout
+        self._process.stdin.write(json.dumps(order) + "\n")
+        self._process.stdin.flush()
+        reply: dict[str, Any] = json.loads(self._process.stdout.readline())
+        return reply
+
+
+if __name__ == "__main__":
+    for line in sys.stdin:
+        print(json.dumps(fork(json.loads(line))), flush=True)
