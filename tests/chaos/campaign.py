@@ -29,13 +29,14 @@ class Campaign(AbstractContextManager["Campaign"]):
     Args:
         folder: an empty folder; outputs are left there when something does not hold.
         seed: of the moments and scenarios; the machine decides how far a run gets until then.
+        small: see chaos_job.write_deployment.
     """
 
-    def __init__(self, folder: Path, seed: int) -> None:
+    def __init__(self, folder: Path, seed: int, *, small: bool = False) -> None:
         self.counts: Counter[str] = Counter()
         self._folder, self._rng = folder, random.Random(seed)
         self._server = KillServer(folder)
-        self._scenarios = chaos_job.write_deployment(folder)
+        self._scenarios = chaos_job.write_deployment(folder, small=small)
         self._expected: dict[str, dict[str, Any]] = {}
         self._seconds: dict[str, float] = {}
 
@@ -64,13 +65,14 @@ class Campaign(AbstractContextManager["Campaign"]):
             reply: dict[str, Any] = {"code": KILLED}
             while reply["code"] == KILLED:
                 moment = self._rng.uniform(0, 1.05 * self._seconds[name])
-                reply = self._server.run(out, self._scenarios[name].settings, after_s=moment, drifting=drifting)
+                reply = self._server.run(
+                    out, self._scenarios[name].settings, after_s=moment, drifting=drifting
+                )
                 self._count(out, reply, "random kills")
             self._check(name, out, reply, drifting=drifting)
 
-    def boundary_kills(self, *, all_of_them: bool) -> None:
+    def boundary_kills(self, *, all_of_them: bool, name: str = chaos_job.ALL_AT_ONCE) -> None:
         """A run killed at each of its boundaries, or at one of each kind, and the run after it."""
-        name = self._rng.choice(list(self._scenarios))
         settings = self._scenarios[name].settings
         out = chaos_job.start(self._before(name), self._folder / "out")
         boundaries = self._server.run(out, settings, counted=True)["boundaries"]

@@ -29,6 +29,8 @@ ANSWERS = (
 )
 EXTRA = '[samples]\nmodel = "./llm"\nk = 2\n'
 """Some samples are drawn and some are in the log."""
+ALL_AT_ONCE = "a corrected log and other claims"
+"""The scenario whose run does everything: makes, makes again, draws samples and removes."""
 
 
 @dataclass(frozen=True)
@@ -55,29 +57,30 @@ def log_rows(start: int, n: int) -> list[dict[str, Any]]:
     ]
 
 
-def write_deployment(folder: Path) -> dict[str, Scenario]:
-    """The config, its two judges and its two logs; the scenarios by name."""
+def write_deployment(folder: Path, *, small: bool = False) -> dict[str, Scenario]:
+    """The config, its two judges and its two logs; the scenarios by name. A small one has two shards of six."""
     files = {"a": log_rows(0, 8), "b": log_rows(8, 6), "c": log_rows(14, 6)}
     files["a"][2] |= {"request_id": None}
     files["b"][4] |= {"chunks": None}
     files["c"][1] = files["a"][0]  # the same row again, and one that differs under the same id
     files["c"][5] |= {"request_id": "r3"}
+    corrected = {"a": files["a"], "b": log_rows(8, 4), "d": log_rows(30, 4)}
+    for name in ("b", "c") if small else ():
+        files.pop(name), corrected.pop(name, None)
     _write(folder, files)
-    _write(folder / "corrected", {"a": files["a"], "b": log_rows(8, 4), "d": log_rows(30, 4)})
+    _write(folder / "corrected", corrected)
     jobs_fixture.write_config(folder, extra=EXTRA)
     (folder / "other").mkdir()
     (folder / "other" / "config.json").write_text("{}")
     (folder / "other" / "model.safetensors").write_bytes(b"other")
     (folder / "other.toml").write_text('name = "other"\nmodel = "./other"\nentailment = 0.5\n')
-    corrected = f'read.logs="{folder}/corrected/logs/{{date}}/*.parquet"'
+    other_log = f'read.logs="{folder}/corrected/logs/{{date}}/*.parquet"'
     return {
         "nothing there": Scenario(None, ()),
         "another threshold": Scenario((), ("verdicts.entailment=0.85",)),
         "another judge": Scenario((), (f'judge.card="{folder}/other.toml"',)),
-        "a corrected log": Scenario((), (corrected,)),
-        "a corrected log and another way to cut claims": Scenario(
-            (), (corrected, "decompose.max_output_tokens=99")
-        ),
+        "a corrected log": Scenario((), (other_log,)),
+        ALL_AT_ONCE: Scenario((), (other_log, "decompose.max_output_tokens=99")),
     }
 
 
@@ -173,4 +176,3 @@ def differences(out: Path, expected: Mapping[str, Any]) -> list[str]:
     return [f"{key} is there on one side only" for key in sorted(found.keys() ^ expected.keys())] + [
         f"{key} has other values" for key in found.keys() & expected.keys() if not found[key].equals(expected[key])
     ]  # fmt: skip
-

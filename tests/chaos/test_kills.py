@@ -10,7 +10,7 @@ SEED = 20261130
 
 def test_a_run_killed_at_any_kind_of_boundary_ends_equal(tmp_path):
     """Before and between write, rename, manifest, run.json, pointer and lock: the rerun equals an unbroken run."""
-    with Campaign(tmp_path, SEED) as campaign:
+    with Campaign(tmp_path, SEED, small=True) as campaign:
         campaign.boundary_kills(all_of_them=False)
 
     assert campaign.counts["boundary kills"] >= 30
@@ -18,7 +18,7 @@ def test_a_run_killed_at_any_kind_of_boundary_ends_equal(tmp_path):
 
 def test_a_run_killed_at_random_ends_equal(tmp_path):
     """Runs killed again and again at any moment, from any start: what is there in the end is as if nothing had been."""
-    with Campaign(tmp_path, SEED) as campaign:
+    with Campaign(tmp_path, SEED, small=True) as campaign:
         campaign.random_kills(lambda counts: counts["random kills"] >= 10)
 
 
