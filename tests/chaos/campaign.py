@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import chaos_job
 from kill_server import KILLED, KillServer
@@ -40,7 +40,7 @@ class Campaign(AbstractContextManager["Campaign"]):
         self._expected: dict[str, dict[str, Any]] = {}
         self._seconds: dict[str, float] = {}
 
-    def __enter__(self) -> Campaign:
+    def __enter__(self) -> Self:
         self._server.__enter__()
         for name, scenario in self._scenarios.items():
             if scenario.before is not None:

@@ -18,14 +18,15 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import chaos_job
-import stub_models
 
 # Imported once, here, for all runs; not used before the fork, which would leave their threads behind.
 import numpy.random  # noqa: F401
 import pyarrow.dataset  # noqa: F401
+import stub_models
+
 from claimscore.jobs import metrics, operate  # noqa: F401
 from claimscore.jobs.config import Config
 from claimscore.jobs.errors import ClaimscoreError
@@ -118,7 +119,7 @@ class _Halves:
     def __init__(self, stream: Any, boundaries: Boundaries) -> None:
         self._stream, self._boundaries = stream, boundaries
 
-    def __enter__(self) -> _Halves:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -190,7 +191,7 @@ class KillServer:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
-    def __enter__(self) -> KillServer:
+    def __enter__(self) -> Self:
         paths = os.pathsep.join(path for path in sys.path if path)
         self._process = subprocess.Popen(
             [sys.executable, __file__],
@@ -219,4 +220,5 @@ class KillServer:
 
 if __name__ == "__main__":
     for line in sys.stdin:
-        print(json.dumps(fork(json.loads(line))), flush=True)
+        sys.stdout.write(json.dumps(fork(json.loads(line))) + "\n")
+        sys.stdout.flush()
