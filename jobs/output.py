@@ -160,6 +160,12 @@ class OutputRoot:
                 else ""
             )
 
+    def check_lock(self, run_id: str) -> None:
+        """Raise OutputError where another run than `run_id` has taken the lock since; fine where none holds it."""
+        left = self.get(LOCK) or b""
+        if left and _parse(left).get("run_id") != run_id:
+            raise self._busy(left)
+
     def _held(self, mine: bytes) -> AbstractContextManager[bytes]:
         return self._held_local(mine) if self.is_local else self._held_remote(mine)
 

@@ -118,9 +118,10 @@ def problems(out: Path, *, finished: bool) -> list[str]:
     for path in sorted((out / MANIFESTS).rglob("*.json")):
         stem = str(path.relative_to(out / MANIFESTS).with_suffix(""))
         stems[MANIFESTS].add(stem)
-        table = out / TABLES / f"{stem}.parquet"
+        table, manifest = out / TABLES / f"{stem}.parquet", json.loads(path.read_bytes())
+        if not (out / "state" / "runs" / manifest["run_id"] / "run.json").is_file() or not manifest["run_id"]:
+            found.append(f"{stem} was made by {manifest['run_id']!r}, which is no run")
         if table.exists() and (data := table.read_bytes()):
-            manifest = json.loads(path.read_bytes())
             is_vouched = len(data) == manifest["bytes"]
             if is_vouched and hashlib.sha256(data).hexdigest()[:16] != manifest["content"]:
                 found.append(f"the manifest of {stem} vouches for other bytes")

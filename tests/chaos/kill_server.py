@@ -56,10 +56,10 @@ class HereExecutor:
 
     llm: type[stub_models.StubLlm] = stub_models.StubLlm
 
-    def __init__(self, config: Config, *_: object, **__: object) -> None:
+    def __init__(self, config: Config, _: object, run_id: str, **__: object) -> None:
         judge = stub_models.StubJudge()
         models = Models(self.llm(), judge, judge, stub_models.StubLlm())
-        self._execute = execute_here(config, Store(config.store.out, config.store), models)
+        self._execute = execute_here(config, Store(config.store.out, config.store, run_id=run_id), models)
 
     def watching(self, _: object) -> contextlib.AbstractContextManager[None]:
         """No progress."""
