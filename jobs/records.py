@@ -8,7 +8,8 @@ Over 300 lines, because it is the one list of every word that a table uses.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import dataclasses
+from dataclasses import dataclass
 from enum import StrEnum
 
 import pyarrow as pa
@@ -30,7 +31,7 @@ class Shard:
     """Row of the file that the first row group begins with."""
     n_rows: int
     """Rows by the footer; answers + quarantined rows must equal it."""
-    stamp: str = field(default="", compare=False)
+    stamp: str = dataclasses.field(default="", compare=False)
     """Footer and time of change of the file that was planned: another one was written since; "" asks nothing."""
 
 

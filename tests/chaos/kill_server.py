@@ -8,15 +8,19 @@ fsync does nothing here: the kernel outlives the kill, and only power loss would
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import fcntl
 import json
 import os
+import resource
 import select
 import signal
 import subprocess
 import sys
 import time
+import traceback
 from collections.abc import Callable, Iterator
+from datetime import datetime, tzinfo
 from pathlib import Path
 from typing import Any, Self
 
@@ -28,6 +32,8 @@ import pyarrow.dataset  # noqa: F401
 import stub_models
 
 from claimscore.jobs import metrics, operate  # noqa: F401
+from claimscore.jobs import output as output_module
+from claimscore.jobs import store as store_module
 from claimscore.jobs.config import Config
 from claimscore.jobs.errors import ClaimscoreError
 from claimscore.jobs.nightly import execute_here
@@ -73,15 +79,15 @@ class HereExecutor:
 class Boundaries:
     """Counts the moments at which a kill could tell; the run ends itself at one of them."""
 
-    def __init__(self, deadly: int | None) -> None:
+    def __init__(self, deadly: int | None, signal_number: int = signal.SIGKILL) -> None:
         self.names: list[str] = []
-        self._deadly, self._key = deadly, ""
+        self._deadly, self._signal, self._key = deadly, signal_number, ""
 
     def reach(self, name: str) -> None:
         """One more moment; the last one where it is the deadly one."""
         self.names.append(f"{name}: {_kind(self._key)}")
         if len(self.names) - 1 == self._deadly:
-            os.kill(os.getpid(), signal.SIGKILL)
+            os.kill(os.getpid(), self._signal)
 
     def install(self) -> None:
         """Wrap what touches the disk."""
@@ -144,8 +150,35 @@ def _kind(key: str) -> str:
     return parts[1] if key.startswith("tables/") else parts[-1]
 
 
-def run(order: dict[str, Any], boundaries: Boundaries) -> None:
+def hamper(order: dict[str, Any]) -> None:
+    """Take from this process what the order says: room for files above a size, root's right to write anywhere, time."""
+    if "largest_file" in order:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (order["largest_file"], resource.RLIM_INFINITY))
+    if order.get("humble"):
+        libc, header, rights = (
+            ctypes.CDLL(None),
+            (ctypes.c_uint32 * 2)(0x20080522, 0),
+            (ctypes.c_uint32 * 6)(),
+        )
+        assert libc.capget(header, rights) == 0
+        rights[0] &= ~0b110  # CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH
+        assert libc.capset(header, rights) == 0
+    if "clock" in order:
+        real, offset = time.time, order["clock"]
+        time.time = lambda: real() + offset
+
+        class Clock(datetime):
+            @classmethod
+            def now(cls, tz: tzinfo | None = None) -> Clock:
+                return cls.fromtimestamp(time.time(), tz)
+
+        for module in (operate, store_module, output_module):
+            module.datetime = Clock  # type: ignore[attr-defined]
+
+
+def run(order: dict[str, Any], boundaries: Boundaries) -> dict[str, Any]:
     """One whole run in this process."""
+    hamper(order)
     HereExecutor.llm = DriftingLlm if order.get("drifting") else stub_models.StubLlm
     operate._LazyExecutor = HereExecutor  # type: ignore[misc,assignment]
     os.fsync = lambda _: None  # type: ignore[assignment]
@@ -154,7 +187,23 @@ def run(order: dict[str, Any], boundaries: Boundaries) -> None:
     config = chaos_job.load(Path(order["folder"]), order["settings"], Path(order["out"]))
     (report,) = operate.run_days(config, [chaos_job.DATE], quiet=True)
     kept = {name: report[name] for name in ("made", "exit_code", "failures", "warnings")}
-    Path(order["reply"]).write_text(json.dumps(kept | {"boundaries": boundaries.names}))
+    return kept | {"boundaries": boundaries.names}
+
+
+def answer(order: dict[str, Any]) -> int:
+    """Run, and leave a report or the error; the exit code."""
+    reply, code = {}, 0
+    try:
+        reply = run(
+            order, Boundaries(order.get("at"), signal.SIGSTOP if "beside" in order else signal.SIGKILL)
+        )
+    except ClaimscoreError as err:
+        reply, code = {"error": str(err)}, 1
+    except BaseException:  # noqa: BLE001 - a mistake of the test, or of the job
+        reply, code = {"error": traceback.format_exc()}, RAISED
+    resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY,) * 2)
+    Path(order["reply"]).write_text(json.dumps(reply))
+    return code
 
 
 def fork(order: dict[str, Any]) -> dict[str, Any]:
@@ -163,22 +212,23 @@ def fork(order: dict[str, Any]) -> dict[str, Any]:
     Path(order["reply"]).unlink(missing_ok=True)
     child = os.fork()
     if child == 0:
+        code = RAISED  # a fork must never go on as the server
         try:
-            run(order, Boundaries(order.get("at")))
-        except ClaimscoreError as err:
-            Path(order["reply"]).write_text(json.dumps({"error": str(err)}))
-            os._exit(1)
-        except BaseException as err:  # noqa: BLE001 - a fork must never go on as the server
-            Path(order["reply"]).write_text(json.dumps({"error": repr(err)}))
-            os._exit(RAISED)
-        os._exit(0)
+            code = answer(order)
+        finally:
+            os._exit(code)
     if order.get("after_s") is not None:
         ended = select.select([os.pidfd_open(child)], [], [], order["after_s"])[0]
         if not ended:
             os.kill(child, signal.SIGKILL)
+    beside = {}
+    if "beside" in order:
+        assert os.WIFSTOPPED(os.waitpid(child, os.WUNTRACED)[1])
+        beside = {"pid": child, "beside": fork({**order["beside"], "reply": order["reply"] + ".beside"})}
+        os.kill(child, signal.SIGCONT)
     code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
     reply = {} if code == KILLED else json.loads(Path(order["reply"]).read_text())
-    return reply | {"code": code, "seconds": time.monotonic() - began}
+    return reply | beside | {"code": code, "seconds": time.monotonic() - began}
 
 
 class KillServer:
@@ -207,7 +257,10 @@ class KillServer:
         self._process.wait()
 
     def run(self, out: Path, settings: Any = (), **how: Any) -> dict[str, Any]:
-        """A run into `out`: `after_s` kills it from outside, `at` at that boundary, `counted` tells the boundaries."""
+        """A run into `out`: `after_s` kills it from outside, `at` at that boundary, `counted` tells the boundaries.
+
+        With `beside` (an order) the run is only stopped at that boundary, and goes on once the other one has ended.
+        """
         order = {"folder": str(self._folder), "out": str(out), "settings": [*settings], **how}
         order["reply"] = str(self._folder / "reply.json")
         assert self._process.stdin
