@@ -203,7 +203,7 @@ def _read_group(log: LogFile, group: int, first: int, config: ReadConfig) -> _Gr
     tables, rows, quarantined, at = [LOG.empty_table()], [np.empty(0, dtype=np.int64)], [], first
     try:
         for arrays in log.batches(group, log.columns):
-            batch = fit_batch(arrays, log.columns, config.max_row_bytes)
+            batch = fit_batch(arrays, log.columns, config.max_row_bytes, config.max_answer_bytes)
             tables.append(pa.Table.from_batches([batch.good]))
             rows.append(batch.rows + at)
             quarantined += [

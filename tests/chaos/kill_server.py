@@ -187,7 +187,9 @@ def run(order: dict[str, Any], boundaries: Boundaries) -> dict[str, Any]:
     config = chaos_job.load(Path(order["folder"]), order["settings"], Path(order["out"]))
     (report,) = operate.run_days(config, [chaos_job.DATE], quiet=True)
     kept = {name: report[name] for name in ("made", "exit_code", "failures", "warnings")}
-    return kept | {"boundaries": boundaries.names}
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    cost = {"cpu_s": used.ru_utime + used.ru_stime, "peak_mib": used.ru_maxrss / 1024}
+    return kept | cost | {"boundaries": boundaries.names}
 
 
 def answer(order: dict[str, Any]) -> int:
