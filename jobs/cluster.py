@@ -77,11 +77,12 @@ class RayExecutor:
 
     Args:
         config: the deployment; `[cluster]` says where and how much.
+        run_id: whose lock the workers write under; "" where no run holds one.
         show: told the progress.
     """
 
-    def __init__(self, config: Config, *, show: Show = lambda _: None) -> None:
-        self._config = config
+    def __init__(self, config: Config, *, run_id: str = "", show: Show = lambda _: None) -> None:
+        self._config, self._run_id = config, run_id
         self._show = show
         self._actors = _Actors(config)
 
@@ -115,7 +116,8 @@ class RayExecutor:
             while waiting and _may_start(waiting[0][1], running, retries, in_flight):
                 task, n_before = waiting.popleft()
                 handles: Mapping[str, Any] = self._actors.of(task, n_done + len(running))
-                running[run.remote(task, self._config, handles, fs, progress)] = _Try(task, n_before, handles)
+                ref = run.remote(task, self._config, self._run_id, handles, fs, progress)
+                running[ref] = _Try(task, n_before, handles)
             ended, _ = ray.wait(list(running), num_returns=1, timeout=POLL_S)
             for ref in ended:
                 task, n_before, handles = running.pop(ref)
@@ -311,7 +313,12 @@ def _told(task: ShardTask, outcome: ShardReport | _Failure) -> ShardReport | str
 
 
 def _run_shard(
-    task: ShardTask, config: Config, handles: dict[str, Any], fs: pafs.FileSystem, progress: Any
+    task: ShardTask,
+    config: Config,
+    run_id: str,
+    handles: dict[str, Any],
+    fs: pafs.FileSystem,
+    progress: Any,
 ) -> ShardReport | _Failure:
     """Run one shard in a worker; a named error comes back as its line, so that its class needs no pickling."""
     die_with_parent()
@@ -321,7 +328,7 @@ def _run_shard(
             proxies[role] = LlmProxy(_asking(role, handle.complete))
         else:
             proxies[role] = JudgeProxy(_asking(role, handle.probabilities), _card(config, role).model)
-    store = Store(config.store.out, config.store)
+    store = Store(config.store.out, config.store, run_id=run_id)
     try:
         return run_shard(task, config, store, Models(**proxies), fs, progress.add.remote)
     except _ActorError as err:

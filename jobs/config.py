@@ -56,12 +56,15 @@ class ReadConfig:
     plain text, and "chunk.id", "chunk.text", "chunk.score" (in quotes), the fields inside a chunk."""
     shard_rows: int = 2_000
     """Rows of one shard, at least; row groups are never cut, so a shard has one row group or more."""
-    max_row_bytes: int = 64 * 1024 * 1024
-    """A row whose texts are longer is quarantined (`row_too_large`)."""
+    max_row_bytes: int = 4 * 1024 * 1024
+    """A row whose texts are longer is quarantined (`row_too_large`): about a million tokens. Time grows with it: of one
+    claim, 5,000 pairs and 4 s of CPU beside the judge for each MiB of chunks."""
+    max_answer_bytes: int = 256 * 1024
+    """A row whose answer is longer is quarantined (`answer_too_large`): 2,700 claims or so, and a prompt for many."""
 
     def __post_init__(self) -> None:
         _no_secret("read", "logs", self.logs)
-        _at_least("read", self, shard_rows=1, max_row_bytes=1)
+        _at_least("read", self, shard_rows=1, max_row_bytes=1, max_answer_bytes=1)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

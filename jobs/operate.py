@@ -55,7 +55,7 @@ def run_days(
         contextlib.ExitStack() as stack,
     ):
         weights = Weights.of(config)
-        execute = _LazyExecutor(config, stack, quiet=quiet)
+        execute = _LazyExecutor(config, stack, run_id, quiet=quiet)
         for day in days:
             report = _run_one(config, store, weights, day, execute, only=len(days) == 1, backfill=backfill)
             if warning and not done:
@@ -177,8 +177,8 @@ def _write(store: Store, record: Mapping[str, Any], began: float, exit_code: int
 class _LazyExecutor:
     """Starts Ray at the first shard that has something stale, and keeps it for the days that follow."""
 
-    def __init__(self, config: Config, stack: contextlib.ExitStack, *, quiet: bool) -> None:
-        self._config, self._stack, self._quiet = config, stack, quiet
+    def __init__(self, config: Config, stack: contextlib.ExitStack, run_id: str, *, quiet: bool) -> None:
+        self._config, self._stack, self._run_id, self._quiet = config, stack, run_id, quiet
         self._execute: Execute | None = None
         self._progress: RunProgress | None = None
 
@@ -200,7 +200,8 @@ class _LazyExecutor:
                 self._progress.say("starting Ray and loading models")
             from claimscore.jobs.cluster import RayExecutor  # noqa: PLC0415
 
-            self._execute = self._stack.enter_context(RayExecutor(self._config, show=self._show_counts))
+            executor = RayExecutor(self._config, run_id=self._run_id, show=self._show_counts)
+            self._execute = self._stack.enter_context(executor)
         yield from self._execute(tasks, fs)
 
     def _show_counts(self, counts: dict[str, int]) -> None:

@@ -148,6 +148,7 @@ class OutputRoot:
             "run_id": run_id,
             "pid": os.getpid(),
             "host": socket.gethostname(),
+            "process": _process(os.getpid()),
             "started_at": datetime.now(UTC).isoformat(timespec="seconds"),
         }
         with self._held(json.dumps(mine).encode()) as left:
@@ -159,6 +160,12 @@ class OutputRoot:
                 if left
                 else ""
             )
+
+    def check_lock(self, run_id: str) -> None:
+        """Raise OutputError where another run than `run_id` has taken the lock since; fine where none holds it."""
+        left = self.get(LOCK) or b""
+        if left and _parse(left).get("run_id") != run_id:
+            raise self._busy(left)
 
     def _held(self, mine: bytes) -> AbstractContextManager[bytes]:
         return self._held_local(mine) if self.is_local else self._held_remote(mine)
@@ -217,7 +224,8 @@ class OutputRoot:
             return False
         except PermissionError:  # it lives, as another user
             pass
-        return True
+        # A pid that lives again is another process; a container that was started anew reuses the first few.
+        return holder.get("process", now := _process(pid)) == now
 
     def _busy(self, left: bytes) -> OutputError:
         remedy = "wait for it or stop it"
@@ -260,6 +268,16 @@ def _sync_folder(folder: Path) -> None:
         os.fsync(fd)
     finally:
         os.close(fd)
+
+
+def _process(pid: int) -> str:
+    """What tells a process from another one with its pid: the boot and the tick that it was started at (Linux)."""
+    try:
+        boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+        started = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[19]
+    except (OSError, IndexError):
+        return ""
+    return f"{boot}:{started}"
 
 
 def _parse(lock: bytes) -> dict[str, object]:

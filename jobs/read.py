@@ -28,6 +28,7 @@ from claimscore.jobs.errors import InputError
 from claimscore.jobs.logfile import LogFile, StorageError, UnreadableError
 from claimscore.jobs.records import LOG, QUARANTINE, Shard, conform
 from claimscore.jobs.rows import Problem, fit_batch
+from claimscore.jobs.shards import stamp_of
 from claimscore.jobs.uri import shown
 
 _WILD = "*?["
@@ -104,6 +105,11 @@ def read_shard(
             row = int(part.rows[index])
             request_id = part.log["request_id"][index].as_py()
             quarantined.append(_record(log, group, row, request_id, repeats[row]))
+    if shard.stamp and stamp_of(fs, shard.file) != shard.stamp:
+        # Also where the bytes are the same again: rows that could not be read meanwhile are no bad rows.
+        raise InputError(
+            f"{shard.file}: was written while it was read, expected the file that was planned; run again"
+        )
     table = conform(pa.concat_tables(tables), LOG, where=shard.file)
     quarantine = pa.Table.from_pylist(sorted(quarantined, key=lambda r: r["row"]), schema=QUARANTINE)
     if table.num_rows + quarantine.num_rows != shard.n_rows:
@@ -197,7 +203,7 @@ def _read_group(log: LogFile, group: int, first: int, config: ReadConfig) -> _Gr
     tables, rows, quarantined, at = [LOG.empty_table()], [np.empty(0, dtype=np.int64)], [], first
     try:
         for arrays in log.batches(group, log.columns):
-            batch = fit_batch(arrays, log.columns, config.max_row_bytes)
+            batch = fit_batch(arrays, log.columns, config.max_row_bytes, config.max_answer_bytes)
             tables.append(pa.Table.from_batches([batch.good]))
             rows.append(batch.rows + at)
             quarantined += [

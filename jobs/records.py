@@ -8,6 +8,7 @@ Over 300 lines, because it is the one list of every word that a table uses.
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -30,6 +31,8 @@ class Shard:
     """Row of the file that the first row group begins with."""
     n_rows: int
     """Rows by the footer; answers + quarantined rows must equal it."""
+    stamp: str = dataclasses.field(default="", compare=False)
+    """Footer and time of change of the file that was planned: another one was written since; "" asks nothing."""
 
 
 class Label(StrEnum):

@@ -42,21 +42,28 @@ class Batch:
     """Of every row of the batch, as far as it has one."""
 
 
-def fit_batch(arrays: Mapping[str, pa.Array], columns: Mapping[str, Column], max_row_bytes: int) -> Batch:
+def fit_batch(
+    arrays: Mapping[str, pa.Array], columns: Mapping[str, Column], max_row_bytes: int, max_answer_bytes: int
+) -> Batch:
     """Rows of the LOG schema from columns as they were logged; the first rule that a row breaks names it.
 
     Args:
         arrays: our name -> array, all of one length (rows); `answer` and `chunks` among them.
         columns: what each of them has to become. Without `request_id`, ids are made from content.
         max_row_bytes: texts of a row together.
+        max_answer_bytes: its answer alone.
     """
     n_rows = len(arrays["answer"])
     bad: dict[int, Problem] = {}
     sizes = sum((n_bytes(array) for array in arrays.values()), np.zeros(n_rows, dtype=np.int64))
-    too_large = sizes > max_row_bytes
+    answers = n_bytes(arrays["answer"])
+    too_large = (sizes > max_row_bytes) | (answers > max_answer_bytes)
     if too_large.any():
         for row in np.flatnonzero(too_large).tolist():
             bad[row] = "row_too_large", f"{sizes[row]} bytes of text, expected at most {max_row_bytes}"
+            if sizes[row] <= max_row_bytes:
+                found = f"an answer of {answers[row]} bytes, expected at most {max_answer_bytes}"
+                bad[row] = "answer_too_large", found
         keep = pa.array(np.arange(n_rows), mask=too_large)
         arrays = {name: a if name == "request_id" else a.take(keep) for name, a in arrays.items()}
     fitted = {}

@@ -1,7 +1,7 @@
 """Log files to shards: what there is to do, known by content, from Parquet footers alone.
 
 A file's identity is its footer (schema, statistics, offsets and sizes of every column chunk) and its
-length. Path, mtime and position in the list are not in it, so a renamed, touched or copied log makes
+length. Path, time of change and position in the list are not in it, so a renamed, touched or copied log makes
 nothing stale. The price: a log rewritten in place with values of equal compressed length between the
 same minima and maxima has the same footer and passes for the old one; give a corrected log other bytes (any
 metadata will do) or remove its manifests. The module reads no row and knows no column.
@@ -33,6 +33,7 @@ class _Footer:
 
     digest: bytes
     group_rows: tuple[int, ...]
+    stamp: str = ""
 
 
 def plan_shards(
@@ -68,6 +69,16 @@ def plan_shards(
     return shards, errors
 
 
+def stamp_of(fs: pyarrow.fs.FileSystem, file: str) -> str:
+    """`Shard.stamp` of a file as it is now; "" where it is no readable Parquet (any more).
+
+    The one use of a time of change: two stamps that differ say that a file was written while it was read, even
+    where it has the same bytes again. It is in no shard id.
+    """
+    footer = _try_footer(fs, file)
+    return "" if isinstance(footer, str) else footer.stamp
+
+
 def _cut(file: str, footer: _Footer, ordinal: int, shard_rows: int) -> Iterator[Shard]:
     first_row, n_rows, groups = 0, 0, list[int]()
     for index, rows in enumerate(footer.group_rows):
@@ -76,7 +87,7 @@ def _cut(file: str, footer: _Footer, ordinal: int, shard_rows: int) -> Iterator[
         is_last = index == len(footer.group_rows) - 1
         if n_rows >= shard_rows or (is_last and n_rows):
             shard_id = hashlib.sha256(footer.digest + f"{ordinal}:{groups}".encode()).hexdigest()[:16]
-            yield Shard(shard_id, file, tuple(groups), first_row, n_rows)
+            yield Shard(shard_id, file, tuple(groups), first_row, n_rows, footer.stamp)
             first_row, n_rows, groups = first_row + n_rows, 0, []
 
 
@@ -92,6 +103,7 @@ def _try_footer(fs: pyarrow.fs.FileSystem, file: str) -> _Footer | str:
 
 
 def _read_footer(fs: pyarrow.fs.FileSystem, file: str) -> _Footer:
+    changed = fs.get_file_info(file).mtime_ns
     with fs.open_input_file(file) as source:
         size = source.size()
         tail = source.read_at(min(size, _TAIL_BYTES), max(0, size - _TAIL_BYTES))
@@ -107,4 +119,5 @@ def _read_footer(fs: pyarrow.fs.FileSystem, file: str) -> _Footer:
     group_rows = tuple(metadata.row_group(i).num_rows for i in range(metadata.num_row_groups))
     if min(group_rows, default=0) < 0 or sum(group_rows) != metadata.num_rows:
         raise InputError(f"its row groups hold {group_rows!r} rows, the file {metadata.num_rows}")
-    return _Footer(hashlib.sha256(f"{size}:".encode() + tail).digest(), group_rows)
+    digest = hashlib.sha256(f"{size}:".encode() + tail).digest()
+    return _Footer(digest, group_rows, f"{changed}:{digest.hex()}")

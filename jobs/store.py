@@ -46,7 +46,7 @@ class Store:
     Args:
         root: `[store] out`.
         config: the size of row groups.
-        run_id: who makes what is written; stands in manifests, never in a table.
+        run_id: who makes what is written; stands in manifests, never in a table. A lock of another run forbids it.
     """
 
     def __init__(self, root: str, config: StoreConfig, *, run_id: str = "") -> None:
@@ -88,10 +88,11 @@ class Store:
             16 hex digits over the bytes written.
 
         Raises:
-            OutputError: the table does not fit the schema, or the store cannot be written.
+            OutputError: the table does not fit the schema, the store cannot be written, or another run holds it.
         """
         made_from = fingerprint_of(parts)
         data = self._encode(table, schema, made_from, where=self.path(file))
+        self._check_lock()
         # Removed first: an old manifest must never vouch for a new file that happens to have its size.
         self.root.remove(file.manifest_key)
         self.root.put(file.key, data)
@@ -197,6 +198,7 @@ class Store:
         """
         data = self._encode(samples, SAMPLES, generator, where=f"samples of shard {shard_id}")
         file = TableFile("samples", date, f"{shard_id}-{hashlib.sha256(data).hexdigest()[:8]}", generator)
+        self._check_lock()
         self.root.put(file.key, data)
         return file.shard_id
 
@@ -252,6 +254,11 @@ class Store:
         data = _to_json(report)
         self.root.put(f"state/runs/{run_id}/run.json", data)
         self.root.put("state/run.json", data)
+
+    def _check_lock(self) -> None:
+        # A worker whose driver died on a cluster writes on for up to a second or so (measured), by then beside the next run.
+        if self._run_id:
+            self.root.check_lock(self._run_id)
 
     def _encode(self, table: pa.Table, schema: pa.Schema, made_from: str, *, where: str) -> bytes:
         # One chunk a column: page borders, and so bytes, must not depend on how the rows came together.

@@ -32,7 +32,7 @@ MAY_IMPORT = {
     "frames": (),
     # The log: a stage, and the parts that only it is made of.
     "uri": (),
-    "read": ("columns", "logfile", "rows"),
+    "read": ("columns", "logfile", "rows", "shards"),
     "rows": ("columns", "logfile"),
     "logfile": ("columns", "literals"),
     "columns": ("literals",),

@@ -1,0 +1,32 @@
+"""A whole run killed at its boundaries and at random moments: the run after it loses, doubles and changes no row."""
+
+from __future__ import annotations
+
+import pytest
+from campaign import Campaign
+
+SEED = 20261130
+
+
+def test_a_run_killed_at_any_kind_of_boundary_ends_equal(tmp_path):
+    """Before and between write, rename, manifest, run.json, pointer and lock: the rerun equals an unbroken run."""
+    with Campaign(tmp_path, SEED, small=True) as campaign:
+        campaign.boundary_kills(all_of_them=False)
+
+    assert campaign.counts["boundary kills"] >= 30
+
+
+def test_a_run_killed_at_random_ends_equal(tmp_path):
+    """Runs killed again and again at any moment, from any start: what is there in the end is as if nothing had been."""
+    with Campaign(tmp_path, SEED, small=True) as campaign:
+        campaign.random_kills(lambda counts: counts["random kills"] >= 10)
+
+
+@pytest.mark.slow
+def test_two_hundred_random_kills_cost_no_row(tmp_path):
+    """The long form: 200 kills, and a run killed at every single one of its boundaries."""
+    with Campaign(tmp_path, SEED) as campaign:
+        campaign.boundary_kills(all_of_them=True)
+        campaign.random_kills(lambda counts: counts["random kills"] >= 200)
+
+    assert campaign.counts["outputs that held"] > campaign.counts["boundaries"]

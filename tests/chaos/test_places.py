@@ -1,0 +1,108 @@
+"""Where a row stands changes nothing of it: shuffled, in other shards, files and micro-batches, its tables stay."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import chaos_job
+import jobs_fixture
+import pyarrow as pa
+import pyarrow.compute as pc
+import pytest
+import ray_fixture
+import stub_models
+
+from claimscore.jobs.judge import Judge
+from claimscore.jobs.nightly import execute_here, plan_day, run_day
+from claimscore.jobs.pipeline import Models
+from claimscore.jobs.plan import Weights
+from claimscore.jobs.store import Store
+
+N_ROWS = 24
+TABLES = ("claims", "verdicts", "answers")
+GEMM = 2e-6
+"""A product of other rows beside it sums in another order: what a probability of the real judge may move by."""
+
+
+def run(
+    folder: Path, rows: Sequence[dict[str, Any]], *, group: int, n_files: int, judge: Any = None
+) -> dict[str, pa.Table]:
+    """The tables of a day whose rows stand in this order, sorted by request; `judge` takes a config."""
+    folder.mkdir()
+    for k in range(n_files):
+        jobs_fixture.write_log(folder, rows[k::n_files], name=f"{k}.parquet", group=group)
+    jobs_fixture.write_config(folder, extra=chaos_job.EXTRA)
+    config = jobs_fixture.make_config(folder, f"read.shard_rows={group}")
+    judge = judge or stub_models.StubJudge()
+    models = Models(stub_models.StubLlm(), judge, judge, stub_models.StubLlm())
+    store = Store(config.store.out, config.store)
+    plan = plan_day(config, store, Weights.of(config), chaos_job.DATE)
+    report = run_day(config, store, plan, execute_here(config, store, models))
+    assert report.failures == []
+    found = {}
+    for name in TABLES:
+        series = None if name == "claims" else report.series
+        table = pa.concat_tables([store.read(file) for file in store.files(name, series=series)])
+        keys = [key for key in ("request_id", "claim_index") if key in table.column_names]
+        found[name] = table.sort_by([(key, "ascending") for key in keys])
+    return found
+
+
+def shuffled(seed: int) -> list[dict[str, Any]]:
+    """The rows in another order."""
+    rows = chaos_job.log_rows(0, N_ROWS)
+    random.Random(seed).shuffle(rows)
+    return rows
+
+
+@pytest.fixture(scope="module")
+def plain(tmp_path_factory):
+    """The tables of the rows in order, in one shard."""
+    return run(
+        tmp_path_factory.mktemp("plain") / "day", chaos_job.log_rows(0, N_ROWS), group=N_ROWS, n_files=1
+    )
+
+
+@pytest.mark.parametrize(("group", "n_files"), [(N_ROWS, 1), (1, 1), (5, 1), (3, 4)])
+def test_a_row_is_the_same_in_any_place(plain, tmp_path, group, n_files):
+    """Shuffled, cut into shards of 24, 5, 3 or one row, in one file or four: every value of every row is equal."""
+    moved = run(tmp_path / "day", shuffled(group), group=group, n_files=n_files)
+
+    assert [name for name in TABLES if not moved[name].equals(plain[name])] == []
+
+
+@pytest.mark.parametrize("missing", [3, 11])
+def test_a_row_does_not_feel_that_others_are_gone(plain, tmp_path, missing):
+    """Without every third of its neighbours, what is left of the day is as it was."""
+    rows = [row for k, row in enumerate(shuffled(missing)) if k % 3]
+    moved = run(tmp_path / "day", rows, group=missing, n_files=1)
+
+    ids = pa.array([row["request_id"] for row in rows])
+    kept = {name: table.filter(pc.is_in(table["request_id"], value_set=ids)) for name, table in plain.items()}
+    assert [name for name in TABLES if not moved[name].equals(kept[name])] == []
+
+
+def test_a_real_judge_gives_a_row_the_same_verdict_in_any_place(tmp_path):
+    """Micro-batches of 64 tokens or 65,536, rows shuffled, shards of another size: equal verdicts, equal but for rounding."""
+    folder = ray_fixture.write_judge(tmp_path / "model")
+    found = []
+    for name, budget, rows, group in (
+        ("wide", 65_536, chaos_job.log_rows(0, N_ROWS), N_ROWS),
+        ("narrow", 512, shuffled(1), 5),
+    ):
+        jobs_fixture.write_config(tmp_path)
+        card = jobs_fixture.make_config(tmp_path).card
+        judge = Judge(card, budget_tokens=budget, dtype="float32", device="cpu")
+        found.append(run(tmp_path / name, rows, group=group, n_files=1, judge=judge)["verdicts"])
+    assert folder.is_dir()
+    wide, narrow = found
+    floats = [field.name for field in wide.schema if pa.types.is_floating(field.type)]
+
+    assert wide.drop_columns(floats).equals(narrow.drop_columns(floats))
+    for name in floats:
+        gaps = pc.abs(pc.subtract(wide[name], narrow[name]))
+        assert (pc.max(gaps).as_py() or 0) <= GEMM, name
+        assert wide[name].is_null().equals(narrow[name].is_null())
