@@ -63,7 +63,8 @@ MAY_IMPORT = {
     "batch": (),
     # Rules.
     "triage": (),
-    "consistency": (),
+    "consistency": ("prompt_texts",),
+    "prompt_texts": (),
     "rivals": ("dates", "pairs", "quantities", "units", "values", "windows"),
     "refusals": ("rules", "windows"),
     "rewording": ("dates", "pairs", "quantities", "values", "windows"),
@@ -77,10 +78,13 @@ MAY_IMPORT = {
     "spelled": (),
     "dates": (),
     "units": (),
-    "referee": (),
+    "referee": ("prompt_texts", "quotes"),
+    "referee_rules": (),
+    "referee_words": (),
+    "escalation": ("prompt_texts", "referee", "rules", "signals", "thresholds"),
     "thresholds": (),
     "pair_rules": ("thresholds",),
-    "verdicts": ("pair_rules", "thresholds"),
+    "verdicts": ("pair_rules", "referee_rules", "thresholds"),
     "answers": (),
     "metrics": (),
     "compare": (),
@@ -91,7 +95,17 @@ MAY_IMPORT = {
     "shards": (),
     # What joins the stages: one page, the files around it, a day, a cluster.
     "pipeline": (
-        *("answers", "citations", "consistency", "decompose", "evidence", "pair_rules", "pairs", "refusals"),
+        *(
+            "answers",
+            "citations",
+            "consistency",
+            "decompose",
+            "escalation",
+            "evidence",
+            "pair_rules",
+            "pairs",
+            "refusals",
+        ),
         *(
             "rewording",
             "rivals",
@@ -115,7 +129,7 @@ MAY_IMPORT = {
     # The command line.
     "options": (),
     "progress": (),
-    "reports": ("compare", "metrics", "progress", "store"),
+    "reports": ("compare", "metrics", "progress", "referee_words", "store"),
     "operate": ("cluster", "estimate", "nightly", "plan", "progress", "store"),
     # The morning report: figures, words, forms, files.
     "trend": (),
@@ -128,7 +142,7 @@ MAY_IMPORT = {
     "report_text": ("report_words",),
     "report_files": ("metrics", "report", "report_html", "report_text", "reports", "store", "trend"),
     "gate": ("metrics",),
-    "gate_files": ("gate", "progress", "report_words", "reports", "store"),
+    "gate_files": ("gate", "layout", "progress", "referee_words", "report_words", "reports", "store"),
     "cli": ("estimate", "gate", "gate_files", "operate", "options", "report_files", "reports"),
 }
 
