@@ -14,7 +14,8 @@ from claimscore.jobs.frames import as_frame
 from claimscore.jobs.records import REFEREE, RefereeWord, Rule, Verdict
 
 KEY = ["request_id", "claim_index"]
-_PLACE = ["chunk_index", "start", "end"]
+_PLACE = {"chunk_index": "place_chunk", "start": "place_start", "end": "place_end"}
+"""Fields of a window -> columns; a claim has a start and an end of its own."""
 _SAMPLED = "sampled"
 _JUDGE_ALONE = [str(rule) for rule in (Rule.NLI, Rule.NLI_CITED, Rule.NLI_JOINED)]
 
@@ -27,7 +28,7 @@ def decisions(replies: pa.Table) -> pl.DataFrame:
 
     Returns:
         request_id, claim_index, referee_outcome (`ok`, `orders_disagree`, or the first fault of a turn), referee_said and
-        referee_span of the first turn, its place (chunk_index, start, end), and `decides`: supported, unsupported or
+        referee_span of the first turn, its place (place_chunk, place_start, place_end), and `decides`: supported, unsupported or
         contradicted; null where the judge's verdict stands. No replies, no rows.
     """
     decision = (
@@ -53,7 +54,10 @@ def decisions(replies: pa.Table) -> pl.DataFrame:
     claims = claims.with_columns(referee_outcome=pl.coalesce("fault", agreed))
     counts = (pl.col("referee_outcome") == "ok") & ~pl.col("reasons").list.contains(_SAMPLED)
     return claims.with_columns(decides=pl.when(counts).then(pl.col("decision"))).select(
-        *KEY, "referee_outcome", "referee_said", "referee_span", *_PLACE, "decides"
+        *KEY,
+        *("referee_outcome", "referee_said", "referee_span"),
+        *(pl.col(field).alias(column) for field, column in _PLACE.items()),
+        "decides",
     )
 
 
@@ -70,20 +74,17 @@ def with_referee(frame: pl.DataFrame, pairs: pl.DataFrame, replies: pa.Table | N
     first = pl.col("premise").list.first()
     named = pairs.filter(pl.col("n_spans") == 1).select(
         *KEY,
-        *(first.struct.field(name) for name in _PLACE),
+        *(first.struct.field(field).alias(column) for field, column in _PLACE.items()),
         named_pair="pair",
         named_is_cited="is_cited",
         named_is_rivalled="rivalled",
     )
-    named = named.unique([*KEY, *_PLACE], keep="first", maintain_order=True)
-    frame = frame.join(
-        named.rename({name: f"named_{name}" for name in _PLACE}),
-        left_on=[*KEY, *_PLACE],
-        right_on=[*KEY, *(f"named_{name}" for name in _PLACE)],
-        how="left",
-        maintain_order="left",
+    on = [*KEY, *_PLACE.values()]
+    named = named.unique(on, keep="first", maintain_order=True)
+    frame = frame.join(named, on=on, how="left", maintain_order="left")
+    return _overruled(frame, _is_heard()).drop(
+        *("named_pair", "named_is_cited", "named_is_rivalled", "decides"), *_PLACE.values()
     )
-    return _overruled(frame, _is_heard()).drop("named_pair", "named_is_cited", "named_is_rivalled", "decides")
 
 
 def _is_heard() -> pl.Expr:

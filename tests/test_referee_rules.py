@@ -22,7 +22,8 @@ def a_reply(said: str | None = "supported", chunk: int | None = 0, **more: Any) 
 
 
 def judge(pairs: list[dict], replies: list[dict], **more: Any) -> dict:
-    """The verdict on claim 0 with these replies."""
+    """The verdict on claim 0, whose sentence begins at 7 of its answer, with these replies."""
+    more.setdefault("claim", a_claim(start=7, end=16))
     return test_verdicts.judge(pairs, replies=pa.Table.from_pylist(replies, REFEREE), **more)
 
 
