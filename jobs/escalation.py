@@ -95,7 +95,7 @@ def make_replies(
     Returns:
         records.REFEREE, a row a claim and turn; and counts: `n_asked` claims, `n_prompts`, of those `n_reused`, tokens,
         `outcome_*` of the rows (they add up), `said_*` of those with a readable reply, and of those that say `supported`
-        `n_spans_found`. Nothing in doubt: no rows and no call.
+        `n_spans_found`, those of four words or more that stand in the window. Nothing in doubt: no rows and no call.
     """
     settings = config.referee
     pairs = _with_support(log, claims, scores, config)
@@ -281,11 +281,12 @@ def _refuse_valueless(rows: list[dict[str, Any]]) -> None:
 
 
 def _counts(table: pa.Table) -> dict[str, int]:
+    """A span of one word stands nearly anywhere and counts as not found: the demo LLM quoted "A" in 12 of 28 replies."""
     outcomes, said = table.column("outcome").to_pylist(), table.column("said").to_pylist()
     counts = {f"outcome_{name}": n for name, n in sorted(Counter(outcomes).items())}
     counts |= {f"said_{name}": n for name, n in sorted(Counter(filter(None, said)).items())}
     counts["n_spans_found"] = sum(
-        word == RefereeWord.SUPPORTED and outcome != "span_not_found"
+        word == RefereeWord.SUPPORTED and outcome not in {"span_not_found", "span_too_short"}
         for word, outcome in zip(said, outcomes, strict=True)
     )
     return counts

@@ -318,7 +318,7 @@ REFEREE = _schema(
 )
 """`turn` 0 shows the windows in document order, 1 in reverse. `reasons` are `near_threshold`, `high_risk`, `sampled`. `outcome` is
 `ok`, or why the reply is not used: `not_json`, `wrong_shape`, `unknown_window`, `span_not_found`, `span_too_short`,
-`span_lacks_value`, `no_window` (not asked: every window speaks to a model), or the finish reason of a reply without text."""
+`span_lacks_value`, `injection` (not asked: the claim or every window speaks to a model), or the finish reason of a reply without text."""
 
 # The verdict on one claim, and all that it rests on.
 VERDICTS = _schema(

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 LEAST_FOUND = 0.9
-"""Share of the `supported` replies whose span must stand in the named window, word for word, for a gate to use them."""
+"""Share of the `supported` replies whose span, of four words or more, must stand in the named window for a gate to use them."""
 
 
 def found_rate(counts: Mapping[str, int]) -> float | None:

@@ -227,6 +227,19 @@ def test_a_run_killed_around_the_referee_ends_equal(job: Config, tmp_path: Path,
         assert table(job, name, report.series).equals(table(whole, name, expected.series)), name
 
 
+def test_without_stored_texts_no_word_of_a_reply_is_kept(job: Config, tmp_path: Path):
+    """Replies, spans and what was quoted are hashes; verdicts are those of a run with texts."""
+    hashed = config_of(tmp_path, "privacy.store_text=false", f'store.out="{tmp_path}/hashed"')
+
+    reports_of = [run(config, models(says("supported", first_sentence))) for config in (job, hashed)]
+
+    replies = table(hashed, "referee", reports_of[1].series).to_pylist()
+    assert all(row[name].startswith("sha256:") for row in replies for name in ("reply", "span"))
+    assert reports_of[0].counts["verdicts"] == reports_of[1].counts["verdicts"]
+    for path in (tmp_path / "hashed").rglob("*"):
+        assert path.is_dir() or b"Guests pay" not in path.read_bytes(), path
+
+
 def test_without_a_card_there_is_no_referee(tmp_path: Path):
     """No table, no part of any fingerprint, no column with a value: as if there were no such section."""
     jobs_fixture.write_log(tmp_path, rows())
@@ -386,6 +399,13 @@ def test_a_referee_that_invents_its_evidence_is_not_fit_for_the_gate(job: Config
     assert counts == report.counts["referee"]
     assert "is 0.0% of 6 supported replies, at least 90% is expected" in referee_words.gate_fault(counts)
     assert "spans found: 0.0% of 6" in referee_words.run_words(counts)
+
+
+def test_a_word_that_stands_anywhere_is_no_found_span(job: Config):
+    """A span of one word is in the window and proves nothing."""
+    counts = run(job, models(says("supported", lambda *_: ("A", "The")))).counts["referee"]
+
+    assert (counts["n_spans_found"], counts["said_supported"]) == (0, 6)
 
 
 def test_a_referee_that_quotes_truly_is_fit(job: Config):
