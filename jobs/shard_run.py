@@ -97,11 +97,12 @@ def run_shard(
     )
     replies = None
     if REFEREE_TABLE in task.tables:
-        stored = _stored_replies(task, store)
         replies = desk.table(
             REFEREE_TABLE,
             REFEREE,
-            lambda: pipeline.make_replies(log, claims, scores, risky, stored, task.referee, models, config),
+            lambda: pipeline.make_replies(
+                log, claims, scores, risky, _stored_replies(task, store), task.referee, models, config
+            ),
         )
     verdicts = desk.table(
         "verdicts",
