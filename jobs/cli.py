@@ -13,6 +13,7 @@ from typing import Any
 
 import click
 
+from claimscore.jobs import cli_export, cli_joins
 from claimscore.jobs.config import Config, load_config
 from claimscore.jobs.errors import EXIT_UNFINISHED, one_line
 from claimscore.jobs.options import (
@@ -266,3 +267,8 @@ def _finish(reports_of_days: Iterator[dict[str, Any]], options: dict[str, Any], 
         click.echo(json.dumps({"days": done}, indent=2))
     if any(report["exit_code"] for report in done):
         raise SystemExit(unfinished)
+
+
+main.add_command(cli_joins.import_spans)
+main.add_command(cli_export.export)
+main.add_command(cli_export.alert)

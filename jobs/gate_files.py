@@ -26,7 +26,7 @@ from claimscore.jobs.report_words import counted, percent, points, visible
 from claimscore.jobs.store import Store
 
 
-def parse_drop(text: str) -> float:
+def parse_drop(text: str, option: str = "--max-drop") -> float:
     """`2pt` as the share 0.02.
 
     Raises:
@@ -34,9 +34,7 @@ def parse_drop(text: str) -> float:
     """
     found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*pt", text.strip())
     if not found or float(found[1]) > 100:
-        raise InputError(
-            f"--max-drop {text!r}: expected points between 0pt and 100pt; give 2pt for two points"
-        )
+        raise InputError(f"{option} {text!r}: expected points between 0pt and 100pt; give 2pt for two points")
     return float(found[1]) / 100
 
 

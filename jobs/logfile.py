@@ -31,6 +31,8 @@ CHUNK_NAMES = {
     "chunk.text": ("text", "content", "page_content", "chunk_text", "value"),
     "chunk.score": ("score", "relevance_score", "similarity"),
 }
+IMPORTED = b"claimscore.import"
+"""Schema metadata of a log that `claimscore import` wrote: its `flags` are ours, and are kept."""
 _TEXTS = ("question", "answer", "reference_answer")
 _COLUMNS = (*(name for name in LOG.names if name != "flags"), *PARALLEL)
 _MAPPABLE = (*_COLUMNS, *CHUNK_NAMES)
@@ -211,6 +213,8 @@ def find_columns(file: str, schema: pa.Schema, config: ReadConfig) -> dict[str, 
                 f"{file}: no column {' or '.join(map(repr, candidates))} for {name!r}, found "
                 f"{', '.join(map(repr, schema.names))}; map the column under [read.columns]"
             )
+    if IMPORTED in (schema.metadata or {}) and "flags" in schema.names:
+        columns["flags"] = Column("flags", ("flags",), LOG.field("flags").type, PLAIN)
     return columns
 
 

@@ -181,7 +181,7 @@ class _LazyExecutor:
     def __init__(self, config: Config, stack: contextlib.ExitStack, *, quiet: bool) -> None:
         self._config, self._stack, self._quiet = config, stack, quiet
         self._execute: Execute | None = None
-        self._show: Any = None
+        self._progress: RunProgress | None = None
 
     @contextlib.contextmanager
     def watching(self, plan: DayPlan) -> Iterator[None]:
@@ -190,17 +190,20 @@ class _LazyExecutor:
             yield
             return
         with RunProgress(plan.date, len(plan.stale), quiet=self._quiet) as progress:
-            self._show = progress.show
+            self._progress = progress
             yield
 
     def __call__(self, tasks: Sequence[ShardTask], fs: pafs.FileSystem) -> Iterator[Outcome]:
         if not tasks:
             return
         if self._execute is None:
+            if self._progress:
+                self._progress.say("starting Ray and loading models")
             from claimscore.jobs.cluster import RayExecutor  # noqa: PLC0415
 
             self._execute = self._stack.enter_context(RayExecutor(self._config, show=self._show_counts))
         yield from self._execute(tasks, fs)
 
     def _show_counts(self, counts: dict[str, int]) -> None:
-        self._show(counts)  # the bar of the day that is under way
+        if self._progress:
+            self._progress.show(counts)  # the bar of the day that is under way

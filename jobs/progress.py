@@ -54,6 +54,12 @@ class RunProgress:
     def __exit__(self, *_: object) -> None:
         self._bar.stop()
 
+    def say(self, what: str) -> None:
+        """Show what is waited for, until there are counts."""
+        self._bar.update(self._task, rates=what)
+        if not self._console.is_terminal:
+            self._console.print(f"{self._title}: {what}", highlight=False)
+
     def show(self, counts: dict[str, int]) -> None:
         """Show counts of shards, claims, pairs and answers so far."""
         now, n_done = time.monotonic(), counts.get("shards", 0)

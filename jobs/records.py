@@ -219,7 +219,10 @@ LOG = _schema(
     ("flags", _strings, False),
 )
 """`flags` is ours: `ids_synthetic` (chunk ids are positions), `request_id_synthetic` (a content hash),
-`maybe_truncated` (the answer or a chunk looks cut by a logger), `several_references` (the first was taken)."""
+`maybe_truncated` (the answer or a chunk looks cut by a logger), `several_references` (the first was taken). An import
+adds: `chunks_joined` (one text was recorded for all chunks), `parts_dropped` (thinking, tool calls or pictures beside the
+text), `several_rerankers` (the last one counts), `citation_span_unverified` (a provider citation without a verified
+place in the answer), `citation_unresolved` (one whose document is not among the chunks)."""
 
 # A row that could not be read, or that repeats another. Together with the answers: every row of the log.
 QUARANTINE = _schema(

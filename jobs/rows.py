@@ -75,7 +75,7 @@ def fit_batch(arrays: Mapping[str, pa.Array], columns: Mapping[str, Column], max
         for row in _where(pc.equal(pc.utf8_trim_whitespace(fitted["request_id"].fill_null("")), "")):
             bad.setdefault(row, ("request_id_null", "column 'request_id' is null or blank, expected an id"))
     rows = np.setdiff1d(np.arange(n_rows), np.fromiter(bad, dtype=np.int64, count=len(bad)))
-    fitted["flags"] = _flag_lists(flags, n_rows)
+    fitted["flags"] = _flag_lists(flags, n_rows, fitted.get("flags"))
     batch = pa.RecordBatch.from_arrays(
         [fitted[f.name] if f.name in fitted else pa.nulls(n_rows, f.type) for f in LOG],
         schema=pa.schema([f.with_nullable(nullable=True) for f in LOG]),
@@ -181,11 +181,15 @@ def _is_cut(texts: pa.Array) -> np.ndarray:
     return cut
 
 
-def _flag_lists(flags: Mapping[str, np.ndarray], n_rows: int) -> pa.Array:
+def _flag_lists(flags: Mapping[str, np.ndarray], n_rows: int, logged: pa.Array | None) -> pa.Array:
+    """The names that hold for each row, sorted, with those that an import put there."""
     lists: list[list[str]] = [[] for _ in range(n_rows)]
     for name in sorted(flags):
         for row in np.flatnonzero(flags[name]).tolist():
             lists[row].append(name)
+    if logged is not None:
+        known = zip(lists, logged.to_pylist(), strict=True)
+        lists = [sorted({*ours, *(f for f in theirs or () if f)}) for ours, theirs in known]
     return pa.array(lists, pa.list_(pa.string()))
 
 

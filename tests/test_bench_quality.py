@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-import importlib.util
-import sys
 from collections import Counter
 from itertools import product
 from pathlib import Path
 
+import _quality_baselines as baselines
+import _quality_cases as quality_cases
+import _quality_flips as flips
+import _quality_judge as judging
+import _quality_stats as stats
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -16,23 +19,9 @@ import pytest
 ROOT = Path(__file__).parent.parent
 
 
-def _load(name: str):
-    """A file of benchmarks/, under the name by which the others import it."""
-    if name not in sys.modules:
-        spec = importlib.util.spec_from_file_location(name, ROOT / "benchmarks" / f"{name}.py")
-        module = importlib.util.module_from_spec(spec)
-        sys.modules[name] = module
-        spec.loader.exec_module(module)
-    return sys.modules[name]
-
-
-CASES, STATS, FLIPS = (_load(f"_quality_{name}") for name in ("cases", "stats", "flips"))
-JUDGE, BASELINES = _load("_quality_judge"), _load("_quality_baselines")
-
-
 def _labelled(labels: list[int], sources: str, families: str | None = None) -> object:
     n = len(labels)
-    return STATS.Labelled(
+    return stats.Labelled(
         labels=np.array(labels, bool),
         sources=np.array(list(sources)),
         families=np.array(list(families or sources)),
@@ -48,7 +37,7 @@ def test_auroc_is_the_share_of_ordered_pairs():
     pairs = list(product(scores[labels], scores[~labels]))
     counted = sum((a > b) + 0.5 * (a == b) for a, b in pairs) / len(pairs)
 
-    assert STATS.auroc(labels, scores) == pytest.approx(counted)
+    assert stats.auroc(labels, scores) == pytest.approx(counted)
 
 
 def test_the_catch_rate_keeps_its_false_alarms():
@@ -56,7 +45,7 @@ def test_the_catch_rate_keeps_its_false_alarms():
     scores = np.concatenate([np.arange(20.0), [0.5, 1.5, -3.0]])
     labels = np.arange(23) < 20
 
-    assert STATS.catch_rate(labels, scores, 0.05) == pytest.approx(2 / 3)
+    assert stats.catch_rate(labels, scores, 0.05) == pytest.approx(2 / 3)
 
 
 def test_sources_that_share_data_count_once():
@@ -64,14 +53,14 @@ def test_sources_that_share_data_count_once():
     cases = _labelled([1, 0, 1, 0, 1, 0], "aabbcc", "xxxxyy")
     right = np.array([1, 0, 1, 0, 0, 1], bool)
 
-    assert STATS.macro(cases, right, STATS.balanced_accuracy) == pytest.approx(0.5)
+    assert stats.macro(cases, right, stats.balanced_accuracy) == pytest.approx(0.5)
 
 
 def test_a_threshold_is_fitted_on_its_half_only():
     """The reported half has its labels the other way round, and the fitted threshold gets all of it wrong."""
     cases = _labelled([1, 0, 1, 0, 0, 1, 0, 1], "aaaaaaaa")
     scores = np.array([0.9, 0.9, 0.8, 0.8, 0.2, 0.2, 0.1, 0.1])
-    figures = STATS.summary(cases, scores, n_resamples=5)
+    figures = stats.summary(cases, scores, n_resamples=5)
 
     assert 0.2 < figures["threshold"] <= 0.8
     assert (figures["ba_fitted"], figures["auroc"]) == (0.0, 0.0)
@@ -82,8 +71,8 @@ def test_intervals_resample_whole_articles():
     once = _labelled([1, 0] * 10, "a" * 20)
     values = np.array(([1, 0] * 9) + [0, 1], bool)
     rows = np.repeat(np.arange(20), 30)
-    low, high = STATS.interval(once, values, STATS.balanced_accuracy)
-    low_30, high_30 = STATS.interval(once.take(rows), values[rows], STATS.balanced_accuracy)
+    low, high = stats.interval(once, values, stats.balanced_accuracy)
+    low_30, high_30 = stats.interval(once.take(rows), values[rows], stats.balanced_accuracy)
 
     assert high_30 - low_30 == pytest.approx(high - low, abs=0.03)
     assert high - low > 0.1
@@ -110,7 +99,7 @@ def _write_rows(folder: Path) -> None:
 def test_no_article_has_claims_in_both_halves(tmp_path: Path):
     """Also where the evidence differs between two claims of one question; and both halves have claims."""
     _write_rows(tmp_path)
-    cases = CASES.dev_cases(tmp_path, None)
+    cases = quality_cases.dev_cases(tmp_path, None)
     halves: dict[tuple, set] = {}
     for case in cases:
         subject = case.question if case.family == "lfqa" else case.chunks
@@ -123,7 +112,7 @@ def test_no_article_has_claims_in_both_halves(tmp_path: Path):
 def test_fewer_rows_are_among_more(tmp_path: Path):
     """The rows of a smaller run are rows of a larger one, so its pairs are known; long evidence is left out."""
     _write_rows(tmp_path)
-    few, many = ([case.id for case in CASES.dev_cases(tmp_path, n)] for n in (10, 30))
+    few, many = ([case.id for case in quality_cases.dev_cases(tmp_path, n)] for n in (10, 30))
 
     assert (len(few), len(many)) == (30, 90)
     assert set(few) < set(many)
@@ -133,7 +122,7 @@ def test_fewer_rows_are_among_more(tmp_path: Path):
 def test_labels_and_halves_come_in_turn(tmp_path: Path):
     """Of 12 rows a source three are of each label and half, though the hash alone would not have it so."""
     _write_rows(tmp_path)
-    cases = CASES.dev_cases(tmp_path, 12)
+    cases = quality_cases.dev_cases(tmp_path, 12)
     strata = Counter((case.source, case.supported, case.is_fit) for case in cases)
 
     assert (len(strata), set(strata.values())) == (12, {3})
@@ -161,17 +150,17 @@ def test_labels_and_halves_come_in_turn(tmp_path: Path):
 )
 def test_a_flip_changes_one_fact_or_nothing(kind: str, claim: str, evidence: str, flipped: str | None):
     """One value, name or negation is changed; a change that the evidence might carry, or half a one, is not made."""
-    assert FLIPS.RULES[kind](claim, evidence) == flipped
+    assert flips.RULES[kind](claim, evidence) == flipped
 
 
 def test_flips_are_of_supported_claims_and_unsupported():
     """Every twin comes from a supported case, is unsupported, and says which fact was changed."""
-    probes = CASES.probe_cases()
+    probes = quality_cases.probe_cases()
     supported = {case.id for case in probes if case.supported}
-    twins = list(FLIPS.flips(probes))
+    twins = list(flips.flips(probes))
 
     assert {twin.id.rsplit("~", 1)[0] for twin in twins} <= supported
-    assert {twin.kinds[0] for twin in twins} == set(FLIPS.RULES)
+    assert {twin.kinds[0] for twin in twins} == set(flips.RULES)
     assert not any(twin.supported for twin in twins)
 
 
@@ -186,14 +175,14 @@ def test_a_known_pair_is_not_judged_again(tmp_path: Path, monkeypatch: pytest.Mo
             asked.append(len(premises))
             return np.array([[len(p), len(c), 1] for p, c in zip(premises, claims, strict=True)], np.float32)
 
-    monkeypatch.setattr(JUDGE, "Judge", Counting)
-    monkeypatch.setattr(JUDGE, "load_tokenizer", lambda _model: None)
-    monkeypatch.setattr(JUDGE, "model_fingerprint", lambda _model: "f" * 16)
+    monkeypatch.setattr(judging, "Judge", Counting)
+    monkeypatch.setattr(judging, "load_tokenizer", lambda _model: None)
+    monkeypatch.setattr(judging, "model_fingerprint", lambda _model: "f" * 16)
     card = type("Card", (), {"model": "m"})
     kind = pa.list_(pa.int32())
     premises, claims = pa.array([[1, 2], [1], [3, 4, 5]], kind), pa.array([[3], [2, 3], [9]], kind)
-    first = JUDGE.CachedJudge(card, folder=tmp_path).probabilities(premises.slice(0, 2), claims.slice(0, 2))
-    again = JUDGE.CachedJudge(card, folder=tmp_path)
+    first = judging.CachedJudge(card, folder=tmp_path).probabilities(premises.slice(0, 2), claims.slice(0, 2))
+    again = judging.CachedJudge(card, folder=tmp_path)
     order = pa.array([2, 1, 0])
 
     assert again.probabilities(premises.take(order), claims.take(order)).tolist() == [
@@ -208,8 +197,8 @@ def test_word_overlap_is_a_share_of_the_claim():
     """Case does not matter, words count once, and a claim without words holds nothing against itself."""
     chunk, claims = ("The shop sells TEA.",), ["tea tea coffee", "!"]
     cases = [
-        CASES.Case(str(k), "s", "s", "claim", chunk, claim, supported=True, article="0")
+        quality_cases.Case(str(k), "s", "s", "claim", chunk, claim, supported=True, article="0")
         for k, claim in enumerate(claims)
     ]
 
-    assert BASELINES.overlap(cases).scores.tolist() == [0.5, 1.0]
+    assert baselines.overlap(cases).scores.tolist() == [0.5, 1.0]

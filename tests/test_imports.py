@@ -20,6 +20,10 @@ PROVIDED_BY = importlib.metadata.packages_distributions()
 # Everyone may import these; they import each other only in this order.
 BASE = ("errors", "uri", "records", "config", "frames")
 
+IMPORTERS = tuple(
+    f"import_{tool}" for tool in ("langfuse", "langsmith", "mlflow", "otlp", "phoenix", "trulens")
+)
+
 # A file of jobs/ -> the files of jobs/ that it may import beside BASE. A new file needs a line here.
 MAY_IMPORT = {
     "errors": (),
@@ -33,7 +37,33 @@ MAY_IMPORT = {
     "logfile": ("columns", "literals"),
     "columns": ("literals",),
     "literals": (),
-    "imports": (),
+    # A span export of a tracing tool: one file a tool, and what they share.
+    "imports": (
+        *IMPORTERS,
+        *("import_counts", "import_files", "import_log", "import_repeats", "import_spans", "import_traces"),
+        *("literals", "logfile", "rows"),
+    ),
+    "import_files": ("import_spans", "logfile"),
+    "import_counts": ("import_spans",),
+    "import_repeats": ("import_counts", "import_spans"),
+    "import_spans": (),
+    "import_values": ("literals",),
+    "import_texts": ("import_values",),
+    "import_documents": (
+        *("columns", "import_spans", "import_texts", "import_values", "literals", "logfile"),
+    ),
+    "import_citations": ("import_spans", "import_values", "provider"),
+    "import_evidence": ("import_spans",),
+    "import_traces": ("import_citations", "import_evidence", "import_spans"),
+    "import_envelope": ("import_values",),
+    "import_log": ("logfile", "output"),
+    **dict.fromkeys(
+        IMPORTERS,
+        (
+            *("import_citations", "import_documents", "import_envelope", "import_phoenix", "import_spans"),
+            *("import_texts", "import_values", "literals"),
+        ),
+    ),
     # Sentences and citations.
     "segment": ("blocks", "bounds", "inline", "phrases"),
     "citations": ("inline", "marks", "provider", "quotes"),
@@ -143,7 +173,47 @@ MAY_IMPORT = {
     "report_files": ("metrics", "report", "report_html", "report_text", "reports", "store", "trend"),
     "gate": ("metrics",),
     "gate_files": ("gate", "layout", "progress", "referee_words", "report_words", "reports", "store"),
-    "cli": ("estimate", "gate", "gate_files", "operate", "options", "report_files", "reports"),
+    "cli_joins": ("import_counts", "import_documents", "import_spans", "imports", "options"),
+    "cli": (
+        "cli_export",
+        "cli_joins",
+        "estimate",
+        "gate",
+        "gate_files",
+        "operate",
+        "options",
+        "report_files",
+        "reports",
+    ),
+    # Telling others: other tools, and whoever is on duty.
+    "exports": (),
+    "sending": (),
+    "wholefile": (),
+    "published": ("output", "sending"),
+    "export_csv": ("exports",),
+    "export_events": (),
+    "export_langfuse": ("exports", "published", "sending"),
+    "export_langsmith": ("published", "sending"),
+    "export_mlflow": ("exports", "published", "sending"),
+    "export_otlp": ("published", "sending"),
+    "export_phoenix": ("published", "sending"),
+    "export_day": ("export_events", "layout", "read", "reports", "shards", "store"),
+    "export_files": (
+        *(
+            "export_csv",
+            "export_day",
+            "export_events",
+            "export_langfuse",
+            "export_langsmith",
+            "export_mlflow",
+        ),
+        *("export_otlp", "export_phoenix", "exports", "published", "sending", "store", "wholefile"),
+    ),
+    "alerts": ("trend",),
+    "alert_files": (
+        *("alerts", "gate_files", "progress", "report_words", "reports", "sending", "store", "trend"),
+    ),
+    "cli_export": ("alert_files", "alerts", "export_files", "options", "report_files", "wholefile"),
 }
 
 # No table may let one of these import another.
@@ -155,7 +225,7 @@ STAGES = {
 # A package that is slow to import, or that a test must be able to do without -> the only files that import it.
 OWNERS = {
     "ray": {"cluster"},
-    "click": {"cli", "options"},
+    "click": {"cli", "cli_export", "cli_joins", "options"},
     "vllm": {"llm"},
     "torch": {"checkpoint", "encoder", "judge"},
     "safetensors": {"checkpoint"},
@@ -164,6 +234,7 @@ OWNERS = {
     "markdown_it": {"blocks"},
     "sentencex": {"bounds"},
     "icu4py": {"bounds"},
+    "httpx": {"sending"},
     "jinja2": {"report_html"},
     "pygal": {"report_charts"},
     "transformers": set(),  # a second way to run a model, and a minute of imports: tests compare with it, we do not use it
@@ -264,11 +335,14 @@ def test_the_command_line_starts_with_click_alone():
     """`claimscore --help` imports click, config and errors; the rest waits inside the commands."""
     at_start = {
         i.module
-        for i in IMPORTS["cli"]
+        for name in FILES
+        if name.startswith("cli")
+        for i in IMPORTS[name]
         if i.at_start and i.module.split(".")[0] not in sys.stdlib_module_names
     }
 
-    assert at_start <= {"click", *(f"claimscore.jobs.{name}" for name in ("config", "errors", "options"))}
+    light = {"config", "errors", "options", *(name for name in FILES if name.startswith("cli_"))}
+    assert at_start <= {"click", *(f"claimscore.jobs.{name}" for name in light)}
 
 
 @pytest.mark.parametrize("name", FILES)

@@ -8,9 +8,7 @@ Decomposition and its LLM do not take part: every probe is one claim.
 
 from __future__ import annotations
 
-import importlib.util
 import json
-import sys
 from collections import Counter
 from pathlib import Path
 
@@ -59,16 +57,6 @@ FIELDS = {
 }  # fmt: skip
 
 
-def _load(name: str):
-    """A file of benchmarks/, under the name by which the others import it."""
-    if name not in sys.modules:
-        spec = importlib.util.spec_from_file_location(name, ROOT / "benchmarks" / f"{name}.py")
-        module = importlib.util.module_from_spec(spec)
-        sys.modules[name] = module
-        spec.loader.exec_module(module)
-    return sys.modules[name]
-
-
 @pytest.fixture(scope="module")
 def rows() -> list[dict]:
     """The probes as they stand in the file."""
@@ -80,7 +68,9 @@ def judged() -> list[tuple]:
     """(case, verdict row) of every probe, by the real evidence, judge and rules."""
     if not DEMO_JUDGE.exists():
         pytest.skip("the demo models are not built; run scripts/build_demo_models.py")
-    cases, path = _load("_quality_cases"), _load("_quality_path")
+    import _quality_cases as cases
+    import _quality_path as path
+
     from claimscore.jobs.judge import Judge, load_tokenizer
 
     config = path.read_config()

@@ -32,6 +32,18 @@ SNAKE = {"input": "Fee?", "actual_output": "5 €.", "expected_output": "5", "co
          "retrieval_context": TEXTS, "metadata": {"id": "r1"}}  # fmt: skip
 CHAT = {"query": "Fee?", "response": "5 €.", "documents": [{"metadata": {"id": "7"}, "page_content": TEXTS[0]}],
         "trace_id": "t1", "timestamp": MOMENT, "model_name": "m"}  # fmt: skip
+CHAIN = {"input": "Fee?", "answer": "5 €.", "context": [
+    {"lc": 1, "type": "constructor", "kwargs": {"page_content": TEXTS[0], "metadata": {"id": "7", "source": "a.md"}}},
+    {"lc": 1, "type": "constructor", "kwargs": {"page_content": TEXTS[1], "metadata": {"id": "8", "source": "b.md"}}}]}  # fmt: skip
+QA = {
+    "query": "Fee?",
+    "result": "5 €.",
+    "source_documents": [{"page_content": t, "metadata": {"source": t}} for t in TEXTS],
+}
+NODES = {"question": "Fee?", "response": "5 €.", "source_nodes": [
+    {"node": {"id_": k, "text": text}, "score": score} for k, text, score in zip("78", TEXTS, (0.5, None), strict=True)]}  # fmt: skip
+AGENT = {"request_id": "r1", "request": "Fee?", "response": "5 €.", "expected_response": "5",
+         "retrieved_context": [{"doc_uri": "7", "content": TEXTS[0]}, {"doc_uri": "8", "content": TEXTS[1]}]}  # fmt: skip
 OURS = {"request_id": "r1", "answer": "5 €.", "chunks": WANTED, "question": "Fee?"}
 PRESET_CASES = [
     (
@@ -52,6 +64,10 @@ PRESET_CASES = [
     ("deepeval", CASE, {"reference_answer": "5", "flags": ["ids_synthetic", "request_id_synthetic"]}),
     ("deepeval", SNAKE, {"request_id": "r1", "reference_answer": "5", "flags": ["ids_synthetic"]}),
     ("chat", CHAT, {"request_id": "t1", "ts": MOMENT, "model": "m", "flags": []}),
+    ("langchain", CHAIN, {"flags": ["request_id_synthetic"]}),
+    ("langchain", QA, {"flags": ["ids_synthetic", "request_id_synthetic"]}),
+    ("llamaindex", NODES, {"chunks": WANTED, "flags": ["request_id_synthetic"]}),
+    ("databricks-agent-eval", AGENT, {"request_id": "r1", "reference_answer": "5", "flags": []}),
     ("claimscore", OURS, {"request_id": "r1", "flags": []}),
 ]
 

@@ -1,8 +1,6 @@
 """The whole encoder on the Triton kernels against the whole encoder on PyTorch."""
 
 import importlib.util
-import sys
-from pathlib import Path
 
 import pytest
 import torch
@@ -10,18 +8,11 @@ import torch
 from claimscore.jobs.encoder import load_encoder
 from claimscore.kernels import dispatch
 
-
-def _load(name):
-    if name not in sys.modules:
-        spec = importlib.util.spec_from_file_location(name, Path(__file__).with_name(f"{name}.py"))
-        sys.modules[name] = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(sys.modules[name])
-    return sys.modules[name]
-
-
 if importlib.util.find_spec("triton") is None:  # not importorskip: the import itself settles the mode
     pytest.skip("triton is not installed; the kernels need it even when interpreted", allow_module_level=True)
-mode, tiny = _load("triton_mode"), _load("tiny_deberta")
+import tiny_deberta as tiny
+import triton_mode as mode
+
 pytestmark = [pytest.mark.gpu] if mode.COMPILED else []
 
 SHAPES = {

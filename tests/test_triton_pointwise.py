@@ -2,26 +2,16 @@
 
 import importlib.util
 import math
-import sys
-from pathlib import Path
 
 import pytest
 import torch
 
 from claimscore.kernels import dispatch, reference
 
-
-def _load(name):
-    if name not in sys.modules:
-        spec = importlib.util.spec_from_file_location(name, Path(__file__).with_name(f"{name}.py"))
-        sys.modules[name] = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(sys.modules[name])
-    return sys.modules[name]
-
-
 if importlib.util.find_spec("triton") is None:  # not importorskip: the import itself settles the mode
     pytest.skip("triton is not installed; the kernels need it even when interpreted", allow_module_level=True)
-mode = _load("triton_mode")
+import triton_mode as mode
+
 pytestmark = [pytest.mark.gpu] if mode.COMPILED else []
 
 DTYPES = (torch.float32, torch.float16, torch.bfloat16)

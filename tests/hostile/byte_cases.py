@@ -2,26 +2,12 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
-import sys
-from pathlib import Path
 from typing import Any
 
+import case
 import pyarrow as pa
 
-
-def _load(name: str):
-    if (known := sys.modules.get(f"hostile_{name}")) is not None:
-        return known
-    spec = importlib.util.spec_from_file_location(f"hostile_{name}", Path(__file__).with_name(f"{name}.py"))
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    return module
-
-
-case = _load("case")
 Case, GOOD, U = case.Case, case.GOOD, "scored: unsupported"
 
 

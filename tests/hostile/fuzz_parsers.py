@@ -8,19 +8,13 @@ too long. The seeds are written to the folder when it is given; libFuzzer adds w
 
 from __future__ import annotations
 
-import importlib.util
 import sys
 from pathlib import Path
 
 import atheris
 
 with atheris.instrument_imports(include=["claimscore", "markdown_it", "json", "tomllib"]):
-    _spec = importlib.util.spec_from_file_location(
-        "hostile_properties", Path(__file__).with_name("properties.py")
-    )
-    properties = importlib.util.module_from_spec(_spec)
-    sys.modules[_spec.name] = properties
-    _spec.loader.exec_module(properties)
+    import properties
 
 
 def fuzz(data: bytes) -> None:

@@ -5,26 +5,19 @@ The files are a log that any configuration with our own column names can be run 
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import sys
 from pathlib import Path
 from typing import Any
 
-
-def _load(name: str):
-    if (known := sys.modules.get(f"hostile_{name}")) is not None:
-        return known
-    spec = importlib.util.spec_from_file_location(f"hostile_{name}", Path(__file__).with_name(f"{name}.py"))
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    return module
+import byte_cases
+import file_cases
+import text_cases
 
 
 def all_cases() -> list[Any]:
     """Every case, in the order of its file's name in the log."""
-    cases = [one for name in ("text_cases", "file_cases", "byte_cases") for one in _load(name).cases()]
+    cases = [one for kind in (text_cases, file_cases, byte_cases) for one in kind.cases()]
     assert len({case.name for case in cases}) == len(cases), "names are file names"
     return cases
 

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-import importlib.util
 import itertools
 import re
-import sys
 from pathlib import Path
 from typing import Any
 
+import case
+import jobs_fixture
+import make_cases
 import pyarrow as pa
 import pyarrow.fs
 import pyarrow.parquet as pq
 import pytest
+import stub_models
+import text_cases
+import type_cases
 
 from claimscore.jobs.config import ReadConfig
 from claimscore.jobs.errors import InputError
@@ -26,19 +30,6 @@ from claimscore.jobs.store import Store
 HERE = Path(__file__).parent
 
 
-def _load(name: str, folder: Path = HERE, prefix: str = "hostile_"):
-    if (known := sys.modules.get(prefix + name)) is not None:
-        return known
-    spec = importlib.util.spec_from_file_location(prefix + name, folder / f"{name}.py")
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    return module
-
-
-make_cases, case, type_cases = _load("make_cases"), _load("case"), _load("type_cases")
-text_cases = _load("text_cases")
-stub_models, jobs_fixture = (_load(name, HERE.parent, "") for name in ("stub_models", "jobs_fixture"))
 CASES = {one.name: one for one in make_cases.all_cases()}
 
 

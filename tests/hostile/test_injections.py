@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import case
+import injections
+import jobs_fixture
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+import stub_models
 
 from claimscore.jobs.nightly import execute_here, plan_day, run_day
 from claimscore.jobs.pipeline import Models
@@ -22,19 +24,6 @@ from claimscore.jobs.store import Store
 HERE = Path(__file__).parent
 DEMO = HERE.parents[1] / "demo-models"
 
-
-def _load(name: str, folder: Path = HERE, prefix: str = "hostile_"):
-    if (known := sys.modules.get(prefix + name)) is not None:
-        return known
-    spec = importlib.util.spec_from_file_location(prefix + name, folder / f"{name}.py")
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    return module
-
-
-injections, case = _load("injections"), _load("case")
-stub_models, jobs_fixture = (_load(name, HERE.parent, "") for name in ("stub_models", "jobs_fixture"))
 
 CLAIMS = (
     "The hotel has a heated pool, and it is open all year.",

@@ -2,26 +2,11 @@
 
 from __future__ import annotations
 
-import importlib.util
-import sys
-from pathlib import Path
-
+import properties
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-
-def _load(name: str):
-    if (known := sys.modules.get(f"hostile_{name}")) is not None:
-        return known
-    spec = importlib.util.spec_from_file_location(f"hostile_{name}", Path(__file__).with_name(f"{name}.py"))
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    return module
-
-
-properties = _load("properties")
 SIGNS = {
     "sentences": ["The fee is 5. ", "[1]", "[2, doc_9]", "【1†a】", "(1)", "[[1]]", "|", "\n", "- ", "# ", "```\n", "> ", "“a b c d e f”", "。", "\u200b", "é", "["],
     "reply": ['{"claims": [', '"a b"', ", ", "]}", '"', "\\u", "d800", "null", "{", "}", "[", "]", '"claims"', ":", " ", "é"],

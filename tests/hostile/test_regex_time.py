@@ -7,14 +7,12 @@ repeats that are made from its own characters and words, in CPU time, and stoppe
 from __future__ import annotations
 
 import contextlib
-import importlib.util
 import json
 import signal
-import sys
 import time
 from collections.abc import Callable, Iterator
-from pathlib import Path
 
+import patterns
 import pyarrow as pa
 import pytest
 
@@ -24,18 +22,6 @@ from claimscore.jobs.config import CitationsConfig, SegmentConfig
 from claimscore.jobs.progress import printable
 from claimscore.jobs.records import LOG
 
-
-def _load(name: str):
-    if (known := sys.modules.get(f"hostile_{name}")) is not None:
-        return known
-    spec = importlib.util.spec_from_file_location(f"hostile_{name}", Path(__file__).with_name(f"{name}.py"))
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    return module
-
-
-patterns = _load("patterns")
 FOUND = patterns.patterns()
 LIMIT_S = 0.4
 """CPU seconds for 30,000 characters of one kind, or 6,000 of two; a linear pattern takes 0.005."""

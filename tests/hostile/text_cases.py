@@ -2,23 +2,10 @@
 
 from __future__ import annotations
 
-import importlib.util
-import sys
-from pathlib import Path
 from typing import Any
 
+import case
 
-def _load(name: str):
-    if (known := sys.modules.get(f"hostile_{name}")) is not None:
-        return known
-    spec = importlib.util.spec_from_file_location(f"hostile_{name}", Path(__file__).with_name(f"{name}.py"))
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    return module
-
-
-case = _load("case")
 TRUE = "The refund window is 60 days"
 S, U, C = "scored: supported", "scored: unsupported", "scored: contradicted"
 NOTHING = "no_context, unscored no_context"
