@@ -13,12 +13,16 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import polars as pl
 import pyarrow as pa
+import pyarrow.compute as pc
 from _quality_cases import Case
 
 from claimscore.jobs import citations, evidence, pipeline, segment, signals
 from claimscore.jobs.config import Config, load_config
+from claimscore.jobs.frames import as_frame
 from claimscore.jobs.records import CLAIMS, LOG, SAMPLES, SCORES
+from claimscore.jobs.thresholds import Thresholds
 
 ROOT = Path(__file__).resolve().parent.parent
 VETOED = -2.0
@@ -30,8 +34,8 @@ class Judged:
     """What the job said of N cases."""
 
     margins: np.ndarray
-    """float (N,): the best entailment minus contradiction over premises; a premise that lacks a value counts
-    at the bottom, as does a claim that could not be judged."""
+    """float (N,): the best over premises of what the card's combiner gives, or of entailment minus contradiction; a premise
+    that lacks a value counts at the bottom, as does a claim that could not be judged."""
     verdicts: list[dict[str, Any]]
     n_pairs: int
     n_tokens: int
@@ -63,14 +67,14 @@ def judge_cases(cases: Sequence[Case], judge: pipeline.Judge, config: Config) ->
         log, claims, scores, SCORES.empty_table(), SAMPLES.empty_table(), config
     )
     judged = scores.column("p_entailment").is_valid()
-    missing = signals.lacking(log, claims, scores, judged, judged).column("missing_values").to_pylist()
+    lacking = signals.lacking(log, claims, scores, judged, judged)
     return Judged(
-        margins=margins(cases, scores, missing),
+        margins=margins(cases, scores, lacking, config),
         verdicts=verdicts.to_pylist(),
         n_pairs=int(np.count_nonzero(judged)),
         n_tokens=int(np.nansum(scores.column("n_tokens").to_numpy())),
         scores=scores,
-        missing=missing,
+        missing=lacking.column("missing_values").to_pylist(),
         premises=evidence.premise_texts(scores, log),
     )
 
@@ -113,13 +117,21 @@ def claims_of(cases: Sequence[Case], log: pa.Table, config: Config) -> pa.Table:
     return pa.Table.from_pylist(rows, schema=CLAIMS)
 
 
-def margins(cases: Sequence[Case], scores: pa.Table, missing: list[list[str] | None]) -> np.ndarray:
+def margins(cases: Sequence[Case], scores: pa.Table, lacking: pa.Table, config: Config) -> np.ndarray:
     """One number a case, higher for better supported: `Judged.margins`, shape (N,)."""
     place = {case.id: k for k, case in enumerate(cases)}
+    names = pc.list_value_length(lacking.column("missing_names"))
+    frame = as_frame(scores).with_columns(n_names=pl.from_arrow(names))
+    if config.card.combiner:
+        order = Thresholds.of(config).support(pl.col("n_names"))
+    else:
+        order = pl.col("p_entailment") - pl.col("p_contradiction")
+    found = frame.select(order).to_series().to_list()
     out = np.full(len(cases), -1.0 + VETOED)
-    columns = (scores.column(name).to_pylist() for name in ("request_id", "p_entailment", "p_contradiction"))
-    for request_id, entailment, contradiction, lacks in zip(*columns, missing, strict=True):
-        if entailment is not None:
-            margin = entailment - contradiction + (VETOED if lacks else 0.0)
-            out[place[request_id]] = max(out[place[request_id]], margin)
+    rows = zip(
+        scores.column("request_id").to_pylist(), found, lacking["missing_values"].to_pylist(), strict=True
+    )
+    for request_id, margin, lacks in rows:
+        if margin is not None:
+            out[place[request_id]] = max(out[place[request_id]], margin + (VETOED if lacks else 0.0))
     return out

@@ -1,7 +1,7 @@
 """A log of any size, drawn by a seed: what the job's own cost is measured on.
 
-An answer has five sentences and five chunks of about a hundred words, as in the target; three of its sentences stand in
-its chunks, one has a figure changed, one is new. Every sentence names something, two of three
+An answer has five sentences and five chunks of about a hundred words, as in the target (`SHORT` has fewer of both); of
+five sentences three stand in the chunks, one has a figure changed, one is new. Every sentence names something, two of three
 hold a figure, a date or an amount, half of the answers cite. No text is anybody's. Knows no model and no table but the log.
 """
 
@@ -9,11 +9,21 @@ from __future__ import annotations
 
 import random
 from pathlib import Path
+from typing import NamedTuple
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-N_CHUNKS, SENTENCES_A_CHUNK, N_CLAIMS = 5, 5, 5
+
+class Shape(NamedTuple):
+    """What an answer has."""
+
+    n_chunks: int = 5
+    sentences_a_chunk: int = 5
+    n_claims: int = 5
+
+
+USUAL, SHORT = Shape(), Shape(n_chunks=2, sentences_a_chunk=2, n_claims=2)
 ROWS_A_GROUP = 500
 _NOUN_WORDS = (
     "account agent airport amount animal annual answer apple approval archive area arrival artist asset author "
@@ -79,27 +89,27 @@ SCHEMA = pa.schema(
 
 
 class Writer:
-    """Draws answers, each different from all others of the same seed."""
+    """Draws answers, each different from all others of the same seed; ids are those of no other seed."""
 
-    def __init__(self, seed: int = 0) -> None:
+    def __init__(self, seed: int = 0, shape: Shape = USUAL) -> None:
         self._random = random.Random(seed)
-        self._n = 0
+        self._seed, self._shape, self._n = seed, shape, 0
 
     def answer(self) -> dict[str, object]:
         """One row of the log."""
-        draw = self._random
-        chunks = [[self._sentence() for _ in range(SENTENCES_A_CHUNK)] for _ in range(N_CHUNKS)]
+        draw, shape = self._random, self._shape
+        chunks = [[self._sentence() for _ in range(shape.sentences_a_chunk)] for _ in range(shape.n_chunks)]
         cites = draw.random() < 0.5
         said = []
-        for k in range(N_CLAIMS):
-            chunk = draw.randrange(N_CHUNKS)
+        for k in range(shape.n_claims):
+            chunk = draw.randrange(shape.n_chunks)
             sentence = draw.choice(chunks[chunk]) if k < 4 else self._sentence()
             if k == 3:
                 sentence = sentence.translate(str.maketrans("123456789", "234567891"))
             said.append(f"{sentence[:-1]} [{chunk + 1}]." if cites else sentence)
         self._n += 1
         return {
-            "request_id": f"synthetic-{self._n:07d}",
+            "request_id": f"synthetic-{self._seed}-{self._n:07d}",
             "question": f"What of {draw.choice(_NOUNS)} and {self._name()}?",
             "answer": " ".join(said),
             "chunks": [
@@ -125,9 +135,9 @@ class Writer:
         return " ".join(words) + "."
 
 
-def write(path: Path, n_answers: int, *, seed: int = 0) -> None:
+def write(path: Path, n_answers: int, *, seed: int = 0, shape: Shape = USUAL) -> None:
     """Write a Parquet log of `n_answers` rows, a row group of 500 at a time: memory does not grow with it."""
-    writer = Writer(seed)
+    writer = Writer(seed, shape)
     with pq.ParquetWriter(path, SCHEMA) as sink:
         for first in range(0, n_answers, ROWS_A_GROUP):
             n = min(ROWS_A_GROUP, n_answers - first)

@@ -13,7 +13,7 @@ from typing import Any
 
 import click
 
-from claimscore.jobs import cli_export, cli_joins
+from claimscore.jobs import cli_export, cli_golden, cli_joins, cli_trust
 from claimscore.jobs.config import Config, load_config
 from claimscore.jobs.errors import EXIT_UNFINISHED, one_line
 from claimscore.jobs.options import (
@@ -203,6 +203,10 @@ def report(out: str, form: str | None, to: str | None, **options: Any) -> None:
     "--baseline-prompt-version", default=None, metavar="NAME", help="Of the baseline, only these answers."
 )
 @click.option(
+    "--candidate", default=None, metavar="FILE", help="The candidate: JSON of `claimscore evaluate`."
+)
+@click.option("--baseline", default=None, metavar="FILE", help="The baseline: JSON of `claimscore evaluate`.")
+@click.option(
     "--metric",
     "metrics",
     multiple=True,
@@ -228,8 +232,12 @@ def gate(
         raise click.UsageError(f"--metric {unknown[0]!r} is none of {', '.join(gating.METRICS)}")
     candidate, baseline = (
         {name: options[prefix + name] for name in ("date", "series", "prompt_version")}
-        for prefix in ("", "baseline_")
+        | {"file": options[side]}
+        for side, prefix in (("candidate", ""), ("baseline", "baseline_"))
     )
+    for name, side in (("candidate", candidate), ("baseline", baseline)):
+        if side["file"] and (side["date"] or side["series"]):
+            raise click.UsageError(f"--{name} FILE excludes the {name}'s date and series")
     document = gate_files.run(
         out, candidate=candidate, baseline=baseline, metrics=tuple(dict.fromkeys(metrics)), max_drop=max_drop
     )
@@ -269,6 +277,9 @@ def _finish(reports_of_days: Iterator[dict[str, Any]], options: dict[str, Any], 
         raise SystemExit(unfinished)
 
 
-main.add_command(cli_joins.import_spans)
-main.add_command(cli_export.export)
-main.add_command(cli_export.alert)
+for _command in (
+    *(cli_golden.evaluate, cli_golden.replay, cli_golden.promote),
+    *(cli_trust.calibrate, cli_trust.label, cli_trust.canary, cli_trust.doctor),
+    *(cli_joins.import_spans, cli_export.export, cli_export.alert),
+):
+    main.add_command(_command)

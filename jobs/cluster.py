@@ -93,6 +93,10 @@ class RayExecutor:
         self._actors.close()
         ray.shutdown()
 
+    def actor(self, role: str) -> Any:
+        """One actor of a role, for who has calls of its own."""
+        return self._actors.one(role, 0)
+
     def __call__(self, tasks: Sequence[ShardTask], fs: pafs.FileSystem) -> Iterator[Outcome]:
         """Execute the tasks; yields each with its report or its error as they end, in no order.
 
@@ -129,6 +133,17 @@ class RayExecutor:
                 waiting.clear()
             counts = _counts(progress) or counts
             self._show(counts | {"shards": n_done})
+
+
+@contextlib.contextmanager
+def generator(config: Config) -> Iterator[LlmProxy]:
+    """The LLM of `[samples]` alone, on Ray; its engine and Ray end with the context.
+
+    Raises:
+        ConfigError: Ray cannot be started. Calls raise ModelError.
+    """
+    with RayExecutor(config) as executor:
+        yield LlmProxy(_asking("generator", executor.actor("generator").complete))
 
 
 def start_ray(address: str) -> None:
@@ -189,7 +204,7 @@ class _Actors:
             roles.append("generator")
         if "referee" in stale:
             roles.append("referee")
-        return {role: self._one(role, turn) for role in roles}
+        return {role: self.one(role, turn) for role in roles}
 
     def heed(self, outcome: ShardReport | _Failure, handles: Mapping[str, Any]) -> None:
         """Let go of an actor that failed; calls of other shards that it still answers are not cut off."""
@@ -213,7 +228,7 @@ class _Actors:
             ray.wait(closing, num_returns=len(closing), timeout=CLOSE_S)
         self._actors.clear()
 
-    def _one(self, role: str, turn: int) -> Any:
+    def one(self, role: str, turn: int) -> Any:
         """One of the actors of a role, in turn; roles with the same model and settings share them."""
         config, cluster = self._config, self._config.cluster
         if role in _LLM_ROLES:

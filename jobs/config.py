@@ -219,7 +219,7 @@ class Combiner:
 class JudgeCard:
     """A judge card (configs/judges/*.toml): a checkpoint and the thresholds that calibration gave it."""
 
-    UNHASHED: ClassVar = ("model", "licence", "source", "calibrated_on", "note")
+    UNHASHED: ClassVar = ("model", "temperature", "licence", "source", "calibrated_on", "note")
 
     name: str
     """Lower case, digits, - and _; the first part of the series name."""
@@ -233,6 +233,9 @@ class JudgeCard:
     """A premise contradicts a claim from this P(contradiction) on."""
     combiner: Combiner | None = None
     """What is compared with `entailment` in place of P(entailment); it lifts no veto. None: P(entailment) itself."""
+    temperature: float = 1.0
+    """Log-odds of P(entailment) divided by this read as chances; `claimscore calibrate` fits it. No verdict depends on it:
+    thresholds are in the judge's own probabilities."""
     languages: tuple[str, ...] = ("en",)
     """Languages the checkpoint was trained on; for information."""
     max_pair_tokens: int = 512
@@ -248,6 +251,10 @@ class JudgeCard:
 
     def __post_init__(self) -> None:
         _fraction(f"judge card {self.name!r}", self, "entailment", "contradiction")
+        if self.temperature <= 0:
+            raise ConfigError(
+                f"judge card {self.name!r}: temperature = {self.temperature!r}, expected above 0"
+            )
         if not self.name or set(self.name) - set("abcdefghijklmnopqrstuvwxyz0123456789_-"):
             raise ConfigError(
                 f"judge card: name is {self.name!r}, expected lower-case letters, digits, - and _; it names a folder"

@@ -10,9 +10,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 
-from claimscore.jobs.windows import Bools, Ints, list_offsets
+from claimscore.jobs.windows import Bools, Ints
 
 Floats = np.ndarray[Any, np.dtype[np.float32]]
 
@@ -28,18 +27,6 @@ class Windows:
     entailment: Floats
     sizes: Ints
     chunk: Ints
-
-
-def tokens_held(wanted: Ints, premises: pa.ListArray) -> Bools:
-    """Which of the ids `wanted` (sorted, distinct) each premise holds, shape (premises, wanted)."""
-    values = np.asarray(premises.flatten(), dtype=np.int32)
-    rows = np.repeat(np.arange(len(premises)), np.diff(list_offsets(premises)))
-    out = np.zeros((len(premises), len(wanted)), dtype=np.bool_)
-    if len(wanted):
-        at = np.searchsorted(wanted, values).clip(max=len(wanted) - 1)
-        found = wanted[at] == values
-        out[rows[found], at[found]] = True
-    return out
 
 
 def covers(windows: Windows, n: int, room: int) -> list[list[int]]:

@@ -218,8 +218,10 @@ def _check(prompts: list[_Row], entails: Entails, config: DecomposeConfig) -> No
 
 
 def _rule_fault(row: _Row) -> str | None:
-    sentence, source = Facts(row.text), Facts(row.premise)
-    claims = [Facts(claim) for claim in row.claims]
+    facts = {
+        text: Facts(text) for text in (row.text, row.premise, *row.claims)
+    }  # many a claim is its sentence
+    sentence, source, *claims = (facts[text] for text in (row.text, row.premise, *row.claims))
     for claim in claims:
         if fault := origin_fault(claim, sentence, source):
             return fault

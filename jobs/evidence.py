@@ -10,18 +10,17 @@ maximum over premises: Laban et al. 2022 (SummaC, arXiv:2111.09525), tables 5 an
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
-from itertools import pairwise
-from typing import Any
+from collections.abc import Iterator, Mapping
+from functools import cache
+from itertools import groupby, pairwise
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from claimscore.jobs.config import EvidenceConfig
-from claimscore.jobs.covers import Windows, covers, tokens_held
-from claimscore.jobs.pairs import PAIRS, Floats, PairRows, claim_bounds
+from claimscore.jobs.covers import Windows, covers
+from claimscore.jobs.pairs import PAIRS, Floats, FoundPairs, claim_bounds
 from claimscore.jobs.records import SCORES, SPAN
 from claimscore.jobs.windows import (
     N_SPECIAL_TOKENS,
@@ -32,10 +31,10 @@ from claimscore.jobs.windows import (
     SentenceSpans,
     Texts,
     Tokens,
-    Window,
     as_array,
     list_array,
     list_offsets,
+    tokens_held,
 )
 
 UNKNOWN_SHARE = 0.25
@@ -76,19 +75,29 @@ def window_pairs(
     texts = Texts.of(chunks.flatten().field("text"), encode, sentence_spans, config)
     offsets = list_offsets(chunks)
     chunk_ids = chunks.flatten().field("id").to_pylist()
-    rows, unpaired = PairRows(), []
-    for claim in _claims(log, claims, encode):
-        lo, hi = offsets[claim.answer], offsets[claim.answer + 1]
-        error = claim.unjudgeable or _unfit(claim, config, unk_id)
-        group = None if error else texts.windows(lo, hi, len(claim.ids))
-        if not (group and group.windows):
-            unpaired.append((claim.request_id, claim.claim_index, error or "no_context"))
+    tokens = Tokens.of(as_array(claims.column("text")), encode)
+    errors = _errors(claims, tokens, config, unk_id)
+    cited_ids = claims.column("cited_ids").to_pylist()
+    found = FoundPairs(claims, tokens)
+    for answer, group, rows in _by_answer(log, claims, texts, offsets, tokens, errors):
+        if not group.windows:
+            errors.update(dict.fromkeys(rows, "no_context"))
             continue
-        cited = np.array([chunk_id in claim.cited for chunk_id in chunk_ids[lo:hi]])[group.places]
-        for k in _select(group, group.shared(claim.distinct), cited, config.max_windows):
-            chunk, window = int(group.places[k]), group.windows[k]
-            rows.add(**_pair(claim, chunk, window, is_cited=bool(cited[k]), sample_index=None))
-    return rows.table(), _unpaired(unpaired)
+        own = chunk_ids[offsets[answer] : offsets[answer + 1]]
+        shared = group.shared([tokens.of_text(row)[0] for row in rows])
+        for row, (counts, n_tokens) in zip(rows, shared, strict=True):
+            cited_chunks = set(cited_ids[row])
+            cited = np.array([chunk_id in cited_chunks for chunk_id in own])[group.places]
+            kept = _select(group, counts, cited, config.max_windows)
+            found.add(
+                row,
+                group.rows[kept],
+                group.places[kept],
+                is_cited=cited[kept],
+                overlap=counts[kept] / max(1, n_tokens),
+                sample=None,
+            )
+    return found.table(texts.cut), _unpaired(claims, errors)
 
 
 def joined_pairs(pairs: pa.Table, probs_P3: Floats, config: EvidenceConfig, *, carries: Bools) -> pa.Table:
@@ -112,20 +121,27 @@ def joined_pairs(pairs: pa.Table, probs_P3: Floats, config: EvidenceConfig, *, c
     """
     if config.join_windows < 2 or not pairs.num_rows:
         return PAIRS.empty_table()
-    claim_ids = list_array(pairs.column("claim_ids"))
     entailment = np.nan_to_num(probs_P3[:, 0], nan=0.0)
-    sizes = np.asarray(pc.list_value_length(pairs.column("premise_ids")), dtype=np.int32)
+    premise_ids, premise_bounds = _flat(pairs.column("premise_ids"))
+    claim_ids, claim_bounds_ = _flat(pairs.column("claim_ids"))
+    sizes = np.diff(premise_bounds)
     chunk = list_array(pairs.column("premise")).flatten().field("chunk_index").to_numpy(zero_copy_only=False)
     chosen: list[list[int]] = []
+    overlap: list[float] = []
     for lo, hi in pairwise(claim_bounds(pairs)):
         if hi - lo < 2 or carries[lo:hi].any():
             continue
-        wanted = np.unique(np.asarray(claim_ids[lo].values, dtype=np.int32))
-        room = config.max_pair_tokens - N_SPECIAL_TOKENS - len(claim_ids[lo])
-        held = tokens_held(wanted, list_array(pairs.column("premise_ids").slice(lo, hi - lo)))
+        claim = claim_ids[claim_bounds_[lo] : claim_bounds_[lo + 1]]
+        wanted = np.unique(claim)
+        own = slice(premise_bounds[lo], premise_bounds[hi])
+        held = tokens_held(wanted, premise_ids[own], premise_bounds[lo : hi + 1])
         windows = Windows(held, entailment[lo:hi], sizes[lo:hi], chunk[lo:hi])
-        chosen += [[lo + k for k in rows] for rows in covers(windows, config.join_windows, room)]
-    return _join(pairs, chosen)
+        for rows in covers(
+            windows, config.join_windows, config.max_pair_tokens - N_SPECIAL_TOKENS - len(claim)
+        ):
+            chosen.append([lo + k for k in rows])
+            overlap.append(np.count_nonzero(held[rows].any(axis=0)) / max(1, len(wanted)))
+    return _join(pairs, chosen, overlap)
 
 
 def sample_pairs(
@@ -155,14 +171,25 @@ def sample_pairs(
             pc.is_null(claims.column("unjudgeable")),
         )
     )
-    rows = PairRows()
-    for claim in _claims(None, wanted, encode):
-        if _unfit(claim, config, unk_id):
+    tokens = Tokens.of(as_array(wanted.column("text")), encode)
+    errors = _errors(wanted, tokens, config, unk_id)
+    found = FoundPairs(wanted, tokens)
+    for row, request_id in enumerate(wanted.column("request_id").to_pylist()):
+        if row in errors:
             continue
-        for k in by_request[claim.request_id]:
-            for window in texts.windows(k, k + 1, len(claim.ids)).windows:
-                rows.add(**_pair(claim, -1, window, is_cited=False, sample_index=sample_index[k]))
-    return rows.table()
+        ids = tokens.of_text(row)[0]
+        for k in by_request[request_id]:
+            group = texts.windows(k, k + 1, texts.limit(len(ids)))
+            for counts, n_tokens in group.shared([ids]) if group.windows else ():
+                found.add(
+                    row,
+                    group.rows,
+                    np.full(len(group.rows), -1, dtype=np.int32),
+                    is_cited=np.zeros(len(group.rows), dtype=np.bool_),
+                    overlap=counts / max(1, n_tokens),
+                    sample=sample_index[k],
+                )
+    return found.table(texts.cut)
 
 
 def premise_texts(scores: pa.Table, log: pa.Table) -> pa.Array:
@@ -170,115 +197,110 @@ def premise_texts(scores: pa.Table, log: pa.Table) -> pa.Array:
     answers = {request_id: k for k, request_id in enumerate(log.column("request_id").to_pylist())}
     chunks = list_array(log.column("chunks"))
     texts, offsets = chunks.flatten().field("text"), list_offsets(chunks)
+    text_of = cache(lambda place: texts[place].as_py())
+    premises = list_array(scores.column("premise"))
+    parts = (premises.flatten().field(name).to_pylist() for name in ("chunk_index", "start", "end"))
+    spans = list(zip(*parts, strict=True))
     out: list[str | None] = []
-    for request_id, premise in zip(
-        scores.column("request_id").to_pylist(), scores.column("premise").to_pylist(), strict=True
+    for request_id, (lo, hi) in zip(
+        scores.column("request_id").to_pylist(), pairwise(list_offsets(premises)), strict=True
     ):
         first = offsets[answers[request_id]]
-        pieces = [
-            texts[first + s["chunk_index"]].as_py()[s["start"] : s["end"]]
-            for s in premise
-            if s["chunk_index"] >= 0
-        ]
+        pieces = [text_of(first + chunk)[start:end] for chunk, start, end in spans[lo:hi] if chunk >= 0]
         out.append(" ".join(pieces) if pieces else None)
     return pa.array(out, pa.string())
 
 
-@dataclass(frozen=True, slots=True)
-class _Claim:
-    request_id: str
-    claim_index: int
-    answer: int
-    ids: Ints
-    distinct: frozenset[int]
-    cited: frozenset[str]
-    unjudgeable: str | None
-
-
-def _claims(log: pa.Table | None, claims: pa.Table, encode: Encode) -> Iterator[_Claim]:
-    answers = {} if log is None else {r: k for k, r in enumerate(log.column("request_id").to_pylist())}
-    tokens = Tokens.of(as_array(claims.column("text")), encode)
-    columns = (
-        claims.column(name).to_pylist() for name in ("request_id", "claim_index", "cited_ids", "unjudgeable")
+def _errors(claims: pa.Table, tokens: Tokens, config: EvidenceConfig, unk_id: int | None) -> dict[int, str]:
+    """Row -> why a claim cannot be judged whatever the evidence; of the others nothing."""
+    n_tokens = np.diff(tokens.bounds)
+    too_long = config.max_pair_tokens - N_SPECIAL_TOKENS - n_tokens < config.min_premise_tokens
+    owner = np.repeat(np.arange(len(n_tokens)), n_tokens)
+    n_unknown = np.bincount(
+        owner[tokens.ids == unk_id] if unk_id is not None else [], minlength=len(n_tokens)
     )
-    for t, (request_id, claim_index, cited, unjudgeable) in enumerate(zip(*columns, strict=True)):
-        ids = tokens.of_text(t)[0]
-        yield _Claim(
-            request_id=request_id,
-            claim_index=claim_index,
-            answer=answers.get(request_id, -1),
-            ids=ids,
-            distinct=frozenset(ids.tolist()),
-            cited=frozenset(cited),
-            unjudgeable=unjudgeable,
-        )
+    errors = dict.fromkeys(np.flatnonzero(n_unknown > UNKNOWN_SHARE * n_tokens).tolist(), "unknown_script")
+    errors |= dict.fromkeys(np.flatnonzero(too_long).tolist(), "claim_too_long")
+    own = claims.column("unjudgeable").to_pylist()
+    return errors | {row: reason for row, reason in enumerate(own) if reason}
 
 
-def _unfit(claim: _Claim, config: EvidenceConfig, unk_id: int | None) -> str | None:
-    """Why a claim cannot be judged whatever the evidence; None: it can."""
-    if config.max_pair_tokens - N_SPECIAL_TOKENS - len(claim.ids) < config.min_premise_tokens:
-        return "claim_too_long"
-    if unk_id is not None and np.count_nonzero(claim.ids == unk_id) > UNKNOWN_SHARE * len(claim.ids):
-        return "unknown_script"
-    return None
+def _by_answer(
+    log: pa.Table,
+    claims: pa.Table,
+    texts: Texts,
+    offsets: list[int],
+    tokens: Tokens,
+    errors: Mapping[int, str],
+) -> Iterator[tuple[int, Group, list[int]]]:
+    """(answer, windows, rows of `claims`) of claims in a row that share them; claims with an error are left out."""
+    answers = {request_id: k for k, request_id in enumerate(log.column("request_id").to_pylist())}
+    rows = [
+        (answers[request_id], texts.limit(len(tokens.of_text(row)[0])), row)
+        for row, request_id in enumerate(claims.column("request_id").to_pylist())
+        if row not in errors
+    ]
+    for (answer, limit), same in groupby(rows, key=lambda row: row[:2]):
+        group = texts.windows(offsets[answer], offsets[answer + 1], limit)
+        yield answer, group, [row for _, _, row in same]
 
 
-def _select(group: Group, shared: Ints, cited: Bools, max_windows: int) -> list[int]:
+def _flat(column: pa.ChunkedArray) -> tuple[Ints, Ints]:
+    """The values of a list column, and where each list begins; one place more."""
+    lists = list_array(column)
+    return np.asarray(lists.flatten(), dtype=np.int32), np.array(list_offsets(lists), dtype=np.int64)
+
+
+def _select(group: Group, shared: Ints, cited: Bools, max_windows: int) -> Ints:
     """Windows to judge, ascending: all of cited chunks; of the rest the best, and the best one of the best chunks."""
     rest = np.flatnonzero(~cited)
-    if len(rest) > max_windows:
-        order = rest[np.lexsort((-shared[rest], group.is_repeat[rest]))]
-        _, best_of_chunk = np.unique(group.places[order], return_index=True)
-        of_chunks = order[np.sort(best_of_chunk)][:max_windows]
-        rest = np.union1d(order[:max_windows], of_chunks)
-    kept: list[int] = np.union1d(np.flatnonzero(cited), rest).tolist()
-    return kept
+    if len(rest) <= max_windows:
+        return np.arange(len(cited))
+    order = rest[np.lexsort((-shared[rest], group.is_repeat[rest]))]
+    _, best_of_chunk = np.unique(group.places[order], return_index=True)
+    of_chunks = order[np.sort(best_of_chunk)][:max_windows]
+    kept = cited.copy()
+    kept[order[:max_windows]] = True
+    kept[of_chunks] = True
+    return np.flatnonzero(kept)
 
 
-def _pair(
-    claim: _Claim, chunk: int, window: Window, *, is_cited: bool, sample_index: int | None
-) -> dict[str, Any]:
-    """One row of PAIRS; overlap is the share of the claim's distinct tokens that the window holds."""
-    return {
-        "request_id": claim.request_id,
-        "claim_index": claim.claim_index,
-        "premise": [{"chunk_index": chunk, "start": window.start, "end": window.end}],
-        "sample_index": sample_index,
-        "is_cited": is_cited,
-        "overlap": len(claim.distinct & window.distinct) / max(1, len(claim.distinct)),
-        "n_tokens": len(window.ids) + len(claim.ids) + N_SPECIAL_TOKENS,
-        "premise_ids": window.ids,
-        "claim_ids": claim.ids,
+def _join(pairs: pa.Table, chosen: list[list[int]], overlap: list[float]) -> pa.Table:
+    """One row a list of rows of `pairs`: their premises joined; the first row's claim; `overlap` beside the lists."""
+    if not chosen:
+        return PAIRS.empty_table()
+    sizes = np.array([len(rows) for rows in chosen])
+    starts = np.cumsum(sizes) - sizes
+    flat = np.concatenate(chosen)
+    taken, first = pairs.take(pa.array(flat)), pairs.take(pa.array(flat[starts]))
+    ids = _joined(list_array(taken.column("premise_ids")), sizes)
+    n_claim = np.asarray(pc.list_value_length(list_array(first.column("claim_ids"))), dtype=np.int32)
+    n_tokens = np.asarray(pc.list_value_length(ids), dtype=np.int32) + n_claim + np.int32(N_SPECIAL_TOKENS)
+    columns = {
+        "premise": _joined(list_array(taken.column("premise")), sizes),
+        "is_cited": pa.array(np.logical_or.reduceat(np.asarray(taken.column("is_cited")), starts)),
+        "overlap": pa.array(overlap, pa.float32()),
+        "n_tokens": pa.array(n_tokens),
+        "premise_ids": ids,
     }
+    return pa.table([columns.get(name, first.column(name)) for name in PAIRS.names], schema=PAIRS)
 
 
-def _join(pairs: pa.Table, chosen: list[list[int]]) -> pa.Table:
-    """One row a list of rows of `pairs`: their premises joined; the first row's claim."""
-    out = PairRows()
-    for rows in chosen:
-        parts = pairs.take(pa.array(rows)).to_pylist()
-        ids = np.concatenate([np.array(p["premise_ids"], dtype=np.int32) for p in parts])
-        claim_ids = np.array(parts[0]["claim_ids"], dtype=np.int32)
-        wanted = set(claim_ids.tolist())
-        joined = {
-            "premise": [span for p in parts for span in p["premise"]],
-            "is_cited": any(p["is_cited"] for p in parts),
-            "overlap": len(wanted.intersection(ids.tolist())) / max(1, len(wanted)),
-            "n_tokens": len(ids) + len(claim_ids) + N_SPECIAL_TOKENS,
-            "premise_ids": ids,
-            "claim_ids": claim_ids,
-        }
-        out.add(**(parts[0] | joined))
-    return out.table()
+def _joined(lists: pa.ListArray, sizes: Ints) -> pa.ListArray:
+    """The first `sizes[0]` lists as one, the next `sizes[1]` as another, and so on."""
+    bounds = np.array(list_offsets(lists))[np.concatenate([[0], np.cumsum(sizes)])]
+    return pa.ListArray.from_arrays(pa.array(bounds.astype(np.int32)), lists.flatten())
 
 
-def _unpaired(rows: list[tuple[str, int, str]]) -> pa.Table:
+def _unpaired(claims: pa.Table, errors: Mapping[int, str]) -> pa.Table:
+    rows = sorted(errors)
+    own = claims.take(pa.array(rows, pa.int64()))
     columns: dict[str, pa.Array] = {f.name: pa.nulls(len(rows), f.type) for f in SCORES}
     columns |= {
-        "request_id": pa.array([r[0] for r in rows], pa.string()),
-        "claim_index": pa.array([r[1] for r in rows], pa.int32()),
+        "request_id": own.column("request_id"),
+        "claim_index": own.column("claim_index"),
         "premise": pa.array([[]] * len(rows), pa.list_(SPAN)),
         "is_cited": pa.array([False] * len(rows), pa.bool_()),
-        "error": pa.array([r[2] for r in rows], pa.string()),
+        "error": pa.array([errors[row] for row in rows], pa.string()),
     }
     return pa.table(columns, schema=SCORES)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -37,7 +38,7 @@ _COUNTS = (
 )
 _OF_ANSWER = (
     *("state", "groundedness", "citation_precision", "hallucinated", "action", "action_reason", "next_step"),
-    *("failure_mode", "high_risk_reasons", "injection_suspected", "retrieval_margin", "answerable", "flags"),
+    *("failure_mode", "high_risk_reasons", "injection_suspected", "answerable", "flags"),
 )
 _OF_CLAIM = (
     *("claim_index", "start", "end", "claim", "verdict", "reason", "decided_by", "hallucination_type"),
@@ -103,6 +104,7 @@ def lines(answers: pa.Table, verdicts: pa.Table, grounds: Grounds) -> Iterator[b
 
 
 def _event(row: dict[str, Any], claims: list[dict[str, Any]], grounds: Grounds) -> dict[str, Any]:
+    margin = row["retrieval_margin"]
     known = (grounds.log or {}).get(row["request_id"], {})
     blind = row["state"] == AnswerState.SCORED and not row["n_scored"]
     return {
@@ -115,6 +117,9 @@ def _event(row: dict[str, Any], claims: list[dict[str, Any]], grounds: Grounds) 
         "question": _hash(row["question"]),
         "answer": _hash(row["answer"]),
         **{name: row[name] for name in _OF_ANSWER},
+        "retrieval_margin": margin
+        if margin is not None and math.isfinite(margin)
+        else None,  # of scores near 1e308
         "unscored": blind or row["state"] == AnswerState.NO_CONTEXT,
         "counts": {name.removeprefix("n_"): row[name] for name in _COUNTS},
         "chunks": known.get("chunks"),

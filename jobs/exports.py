@@ -29,25 +29,24 @@ METRICS = (
 )
 """What is published of an answer. Higher is better but for `hallucinated`, where 1 is bad; the last two are words."""
 
-PUBLICATIONS = pl.Schema(
-    {
-        "request_id": pl.String,
-        "ts": pl.Datetime("us", "UTC"),
-        "system": pl.String,
-        "project": pl.String,
-        "trace_id": pl.String,
-        "span_id": pl.String,
-        "session_id": pl.String,
-        "metric": pl.String,
-        "value": pl.Float64,
-        "label": pl.String,
-        "unscored": pl.String,
-        "explanation": pl.String,
-        "metadata": pl.String,
-        "by_llm": pl.Boolean,
-        "key": pl.String,
-    }
-)
+_COLUMNS: dict[str, pl.DataType | type[pl.DataType]] = {
+    "request_id": pl.String,
+    "ts": pl.Datetime("us", "UTC"),
+    "system": pl.String,
+    "project": pl.String,
+    "trace_id": pl.String,
+    "span_id": pl.String,
+    "session_id": pl.String,
+    "metric": pl.String,
+    "value": pl.Float64,
+    "label": pl.String,
+    "unscored": pl.String,
+    "explanation": pl.String,
+    "metadata": pl.String,
+    "by_llm": pl.Boolean,
+    "key": pl.String,
+}
+PUBLICATIONS = pl.Schema(_COLUMNS)
 """`value` or `label`, or neither and why in `unscored`. `metadata` is a JSON object. `ts` is the answer's, or the day's
 midnight: never now, for some tools tell repeats by day. `by_llm`: an LLM judge decided one of the claims."""
 
@@ -228,10 +227,9 @@ def _metric(frame: pl.DataFrame, metric: str, k: int) -> pl.DataFrame:
 def _words(name: str) -> pl.Expr:
     """What is said of one metric beside its value."""
     failed = pl.col("n_scored") - pl.col("n_supported")
-    judged = pl.when(pl.col("n_claims") == 0).then(pl.format("{}: no claim to judge", "state"))
-    judged = judged.otherwise(
-        pl.format("{} of {} scored claims not supported, {} unscored", failed, "n_scored", "n_unscored")
-    )
+    counted = pl.format("{} of {} scored claims not supported, {} unscored", failed, "n_scored", "n_unscored")
+    nothing = pl.format("{}: no claim to judge", "state")
+    judged = pl.when(pl.col("n_claims") == 0).then(nothing).otherwise(counted)
     listed = judged + (pl.lit("\n") + pl.col("lines").replace("", None)).fill_null("")
     return {
         "groundedness": listed,
@@ -249,7 +247,7 @@ def _words(name: str) -> pl.Expr:
 
 def _why(name: str) -> pl.Expr:
     """Why a metric has no value: the answer's state, no citation to check, or why most claims are unscored."""
-    out = pl.when(pl.col("state") != AnswerState.SCORED).then(pl.col("state"))
+    why = pl.coalesce("why", pl.lit("nothing_scored"))
     if name == "citation_precision":
-        out = out.when(pl.col("n_cited_claims") == 0).then(pl.lit("no_citations"))
-    return out.otherwise(pl.coalesce("why", pl.lit("nothing_scored")))
+        why = pl.when(pl.col("n_cited_claims") == 0).then(pl.lit("no_citations")).otherwise(why)
+    return pl.when(pl.col("state") != AnswerState.SCORED).then(pl.col("state")).otherwise(why)

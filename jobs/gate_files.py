@@ -1,11 +1,12 @@
 """`claimscore gate`: picks the two sides out of an output root, prints the outcome, writes JUnit XML for CI systems.
 
-The sides are answers of a day, of a prompt version, or of a judge series. It decides nothing: `gate` does.
+The sides are answers of a day, of a prompt version, of a judge series, or of an evaluation's file. It decides nothing: `gate` does.
 """
 
 from __future__ import annotations
 
 import dataclasses
+import json
 import re
 from collections import Counter
 from pathlib import Path
@@ -16,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from rich.console import Console
 
-from claimscore.jobs import gate, referee_words, reports
+from claimscore.jobs import gate, golden, referee_words, reports
 from claimscore.jobs.config import StoreConfig
 from claimscore.jobs.errors import InputError, OutputError
 from claimscore.jobs.layout import TableFile
@@ -51,7 +52,8 @@ def run(
     Args:
         out: the output root.
         candidate: date, series, prompt_version; None: the newest day, the series that dashboards read, every version
-            but the baseline's where it names one.
+            but the baseline's where it names one. `file`, where it is set, stands for day and series: the JSON that
+            `claimscore evaluate` wrote.
         baseline: the same; None: as the candidate's.
         metrics: names of gate.METRICS.
         max_drop: as `parse_drop` takes it.
@@ -63,7 +65,7 @@ def run(
     store = Store(out, StoreConfig(out=out))
     sides = _sides(store, out, candidate, baseline)
     for name, side in zip(("candidate", "baseline"), sides, strict=True):
-        if not store.files("answers", date=side["date"], series=side["series"]):
+        if not side.get("file") and not store.files("answers", date=side["date"], series=side["series"]):
             raise InputError(
                 f"{out}: no answers of the {name}'s {side['date']} in series {side['series']}, expected some; run that day first"
             )
@@ -71,7 +73,9 @@ def run(
         raise InputError(
             "gate: candidate and baseline are the same answers; give --baseline-date or --baseline-prompt-version"
         )
-    judged = gate.judge(_answers(store, sides[1]), _answers(store, sides[0]), metrics, allowed)
+    with_files = any(side.get("file") for side in sides)
+    mine, theirs = (_answers(store, side, as_keys=with_files) for side in sides)
+    judged = gate.judge(theirs, mine, metrics, allowed)
     outcomes = [dataclasses.asdict(outcome) for outcome in judged["outcomes"]]
     referees = {
         name: _referee(store, side) for name, side in zip(("candidate", "baseline"), sides, strict=True)
@@ -91,6 +95,8 @@ def _sides(
     store: Store, out: str, candidate: dict[str, str | None], baseline: dict[str, str | None]
 ) -> list[dict[str, str | None]]:
     """Both sides with day and series filled in; `but` is the prompt version that a side leaves out."""
+    if candidate.get("file") and baseline.get("file"):
+        return [_file_side(candidate), _file_side(baseline)]
     named = [
         side["series"] and reports.find_series(store, out, side["series"]) for side in (candidate, baseline)
     ]
@@ -107,11 +113,13 @@ def _sides(
     }
     if baseline["prompt_version"] and not candidate["prompt_version"]:
         first["but"] = baseline["prompt_version"]
-    return [first, second]
+    return [_file_side(candidate, first), _file_side(baseline, second)]
 
 
 def _referee(store: Store, side: dict[str, str | None]) -> dict[str, int] | None:
-    """What the referee of a side's verdicts was counted for; None where no referee had a part in them."""
+    """What the referee of a side's verdicts was counted for; None where none had a part, or the side is a file."""
+    if side.get("file"):
+        return None
     total: Counter[str] = Counter()
     used = False
     for file in store.files("verdicts", date=side["date"], series=side["series"]):
@@ -129,12 +137,29 @@ def _referee(store: Store, side: dict[str, str | None]) -> dict[str, int] | None
     return dict(total) if used else None
 
 
-def _answers(store: Store, side: dict[str, str | None]) -> pa.Table:
+def _file_side(
+    named: dict[str, str | None], other: dict[str, str | None] | None = None
+) -> dict[str, str | None]:
+    """The side whose answers are in a file, or else `other`."""
+    if other and not named.get("file"):
+        return other
+    place = {"date": None, "series": None, "prompt_version": named["prompt_version"], "but": None}
+    return place | {"file": named["file"]}
+
+
+def _answers(store: Store, side: dict[str, str | None], *, as_keys: bool) -> pa.Table:
+    """A side's answers; `as_keys`: with keys for questions, as files have them."""
     columns = list(gate.NEEDED_COLUMNS)
-    files = store.files("answers", date=side["date"], series=side["series"])
-    answers = pa.concat_tables(
-        [ANSWERS.empty_table().select(columns), *(store.read(file, columns) for file in files)]
-    )
+    if path := side.get("file"):
+        answers = golden.answers_of(_load(path), path)
+    else:
+        files = store.files("answers", date=side["date"], series=side["series"])
+        answers = pa.concat_tables(
+            [ANSWERS.empty_table().select(columns), *(store.read(file, columns) for file in files)]
+        )
+        if as_keys:
+            keys = golden.question_keys(answers.column("question"))
+            answers = answers.set_column(columns.index("question"), "question", keys)
     versions = answers.column("prompt_version")
     if side["prompt_version"]:
         answers = answers.filter(pc.equal(versions, side["prompt_version"]))
@@ -143,9 +168,20 @@ def _answers(store: Store, side: dict[str, str | None]) -> pa.Table:
     return answers
 
 
+def _load(path: str) -> Any:
+    try:
+        return json.loads(Path(path).read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError) as err:
+        raise InputError(
+            f"{path}: cannot be read: {err}; expected the JSON file that `claimscore evaluate --to FILE.json` writes"
+        ) from err
+
+
 def side_words(side: dict[str, str | None]) -> str:
     """A side as a person would name it."""
     version = f", {side['prompt_version']}" if side["prompt_version"] else ""
+    if path := side.get("file"):
+        return f"{Path(path).name}{version}"
     return f"{side['date']}{version}{', without ' + side['but'] if side['but'] else ''} ({side['series']})"
 
 
@@ -162,19 +198,8 @@ def print_gate(document: dict[str, Any]) -> None:
         markup=False,
         soft_wrap=True,
     )
-    rows = [
-        [
-            o["metric"],
-            percent(o["baseline"]),
-            percent(o["candidate"]),
-            points(-o["drop"] if gate.METRICS[o["metric"]][2] else o["drop"]),
-            f"{100 * o['visible']:.1f}",
-            f"FAILED: at least {100 * o['bound']:.1f} worse" if o["failed"] else "ok",
-        ]
-        for o in document["outcomes"]
-    ]
     columns = ["metric", "baseline", "candidate", "points", "shows from", "outcome"]
-    table("Gate", columns, rows, console=console)
+    table("Gate", columns, outcome_rows(document["outcomes"]), console=console)
     console.print(
         "shows from: the smallest drop, in points, that so many answers show four times in five",
         highlight=False,
@@ -187,6 +212,21 @@ def print_gate(document: dict[str, Any]) -> None:
         console.print(f"failed: {line}", highlight=False, markup=False, soft_wrap=True)
     if not document["failures"]:
         console.print("passed")
+
+
+def outcome_rows(outcomes: list[dict[str, Any]]) -> list[list[str]]:
+    """Each outcome in words: metric, baseline, candidate, points (below 0: less), the drop that shows, what came of it."""
+    return [
+        [
+            o["metric"],
+            percent(o["baseline"]),
+            percent(o["candidate"]),
+            points(-o["drop"] if gate.METRICS[o["metric"]][2] else o["drop"]),
+            f"{100 * o['visible']:.1f}",
+            f"FAILED: at least {100 * o['bound']:.1f} worse" if o["failed"] else "ok",
+        ]
+        for o in outcomes
+    ]
 
 
 def write_junit(document: dict[str, Any], path: str) -> None:

@@ -108,6 +108,15 @@ class Judge:
         if self_test:
             self._self_test()
 
+    @property
+    def device_name(self) -> str:
+        """What it runs on, as its maker names it where that is known: another device rounds otherwise."""
+        import torch  # noqa: PLC0415 - as in __init__
+
+        if self._device.type == "cuda":
+            return torch.cuda.get_device_name(self._device)
+        return f"{self._device.type} ({torch.backends.cpu.get_cpu_capability()})"
+
     def probabilities(self, premise_ids: pa.ListArray, claim_ids: pa.ListArray) -> np.ndarray:
         """Probabilities of entailment, neutral and contradiction for each pair.
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from typing import Final, NamedTuple
 
 from claimscore.jobs.units import UNITS
@@ -59,27 +60,45 @@ _DIVIDES = re.compile(
     r"|(?:between|among|amongst)\s(?:the |all )?\w{1,20}\s(?!and\b|to\b)\w{1,20}(?!\s(?:and|to)\b))\b",
     re.IGNORECASE,
 )
-_STEMS = (
-    "each apiece split divid shar spread equal half halv quarterly average times fold doubl tripl twice ratio every per "
-    "between among"
+_DIVIDES_STARTS = re.compile(
+    r"(?:each|apiece|split|divid|shar|spread|equal|half|halv|quarterly|average|times|fold|doubl|tripl|twice|ratio|every|per"
+    r"|between|among)"
 )
-_DIVIDES_STEMS: Final = _STEMS.split()
-"""Every match of _DIVIDES holds one of them."""
+_EACH_STARTS = re.compile(r"(?:each|every|per|apiece|an?)\b")
+"""Every match of _DIVIDES, and of _EACH, begins as one of these in lower case: without `\\b` in front `re` is five times as
+fast at finding where to look."""
 
 
 def sentence_numbers(text: str, starts: Sequence[int]) -> list[int]:
     """The ordinal of the sentence in which each place of `starts` lies."""
-    ends = [found.start() for found in _SENTENCE.finditer(text)]
+    ends = _sentence_ends(text)
     return [bisect_left(ends, start) for start in starts]
+
+
+@lru_cache(maxsize=4)
+def _sentence_ends(text: str) -> list[int]:
+    """Asked for five times in a row where the numbers of a text are paired up."""
+    return [found.start() for found in _SENTENCE.finditer(text)]
 
 
 def dividing(text: str, starts: Sequence[int]) -> list[bool]:
     """Whether a word in the sentence of each place (split, each, per guest) speaks of a division."""
-    lowered = text.lower() if text.isascii() else ""  # elsewhere `re` folds more than `lower`
-    if not starts or (lowered and not any(stem in lowered for stem in _DIVIDES_STEMS)):
-        return [False] * len(starts)
-    cued = set(sentence_numbers(text, [found.start() for found in _DIVIDES.finditer(text)]))
+    found = [match.start() for match in _matches(text, _DIVIDES, _DIVIDES_STARTS)] if starts else []
+    cued = set(sentence_numbers(text, found)) if found else set()
     return [number in cued for number in (sentence_numbers(text, starts) if cued else [-1] * len(starts))]
+
+
+def _matches(text: str, pattern: re.Pattern[str], starts: re.Pattern[str]) -> Iterator[re.Match[str]]:
+    """`pattern.finditer(text)`, tried only where `starts` finds its beginning in lower case."""
+    if not text.isascii():  # `re` folds more letters than `lower`
+        yield from pattern.finditer(text)
+        return
+    end = 0
+    for start in starts.finditer(text.lower()):
+        match = pattern.match(text, start.start()) if start.start() >= end else None
+        if match:
+            end = match.end()
+            yield match
 
 
 def ties(text: str, spans: Sequence[Span]) -> list[Tie]:
@@ -106,8 +125,8 @@ def _by_phrase(text: str, spans: Sequence[Span], sentences: Sequence[int]) -> It
 
 def _by_each(text: str, spans: Sequence[Span], sentences: Sequence[int]) -> Iterator[Tie]:
     starts = [start for start, _ in spans]
-    ends = [found.start() for found in _SENTENCE.finditer(text)]
-    for cue in _EACH.finditer(text):
+    ends = _sentence_ends(text)
+    for cue in _matches(text, _EACH, _EACH_STARTS):
         place, sentence = bisect_right(starts, cue.start()), bisect_left(ends, cue.start())
         near = [
             i

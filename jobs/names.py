@@ -13,6 +13,7 @@ from functools import lru_cache
 from typing import Final
 
 from claimscore.jobs.dates import MONTH_WORDS
+from claimscore.jobs.remembered import Remembered
 
 _WORD = re.compile(r"[^\W_]+(?:[-'’.&][^\W_]+)*")
 _PIECES = re.compile(r"[^\W_]+")
@@ -23,8 +24,6 @@ _FUNCTION = (
     "all any each every here then thus only"
 )
 _FUNCTION_WORDS: Final = frozenset(_FUNCTION.split())
-_CACHED_CHARS: Final = 4_000
-"""Longer texts are kept only a few at a time, so that hostile ones cannot fill the memory."""
 _ACRONYM_CHARS: Final = range(2, 7)
 _STEM_CHARS: Final = 4
 _ENDINGS: Final = ("s", "n", "an", "ian", "ese", "y")
@@ -36,7 +35,11 @@ def missing_from(claim: str, premise: str) -> list[str]:
 
 
 def names_of(text: str) -> tuple[str, ...]:
-    """Runs of capitalised words, without those that only begin a sentence."""
+    """Runs of capitalised words, without those that only begin a sentence; remembered."""
+    return _names_of(text)
+
+
+def _read_names(text: str) -> tuple[str, ...]:
     out: dict[str, None] = {}
     run: list[tuple[str, bool]] = []
     last: re.Match[str] | None = None
@@ -80,6 +83,16 @@ def has_name(name: str, text: str) -> bool:
     return True
 
 
+def stems_of(name: str) -> tuple[str, ...]:
+    """What stands in every text in lower case (`casefold`) that holds `name`; to look for it costs a twentieth."""
+    return tuple(
+        piece.casefold()[:_STEM_CHARS]
+        for piece in _PIECES.findall(name)
+        if len(piece) > 1 and piece.casefold() not in _FUNCTION_WORDS
+        if not (piece.isupper() and len(piece) in _ACRONYM_CHARS)
+    )
+
+
 def _has_stem(word: str, words: frozenset[str]) -> bool:
     """`Germany` for `German`, `Adlers` for `Adler`: one is the other with an ending of at most three letters."""
     cut = range(max(_STEM_CHARS, len(word) - 3), len(word))
@@ -90,11 +103,8 @@ def _word_set(text: str) -> frozenset[str]:
     return frozenset(_PIECES.findall(text.casefold()))
 
 
-_short_words, _long_words = lru_cache(maxsize=256)(_word_set), lru_cache(maxsize=4)(_word_set)
-
-
-def _words(text: str) -> frozenset[str]:
-    return _short_words(text) if len(text) <= _CACHED_CHARS else _long_words(text)
+_names_of = Remembered(_read_names, lambda names: 80 * len(names), 4 * 1024 * 1024)
+_words = Remembered(_word_set, lambda words: 100 * len(words), 32 * 1024 * 1024)
 
 
 @lru_cache(maxsize=4)

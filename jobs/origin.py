@@ -21,6 +21,7 @@ from claimscore.jobs.cues import (
     CUES,
     ENGLISH,
     NEGATION,
+    NEGATION_SIGNS,
     NOT_NEGATION,
     OTHER_LANGUAGE,
     SCALES,
@@ -79,14 +80,19 @@ class Facts:
         )
 
     @cached_property
+    def figures(self) -> list[tuple[str, tuple[str, ...]]]:
+        """Each figure as (its value, other readings that a claim may give it)."""
+        return _figures(self.text)
+
+    @cached_property
     def numbers(self) -> frozenset[str]:
         """Figures of the text, scaled (`3 lakh` is 300000), percentages marked, number words left out."""
-        return frozenset(main for main, _ in _figures(self.text))
+        return frozenset(main for main, _ in self.figures)
 
     @cached_property
     def known_numbers(self) -> frozenset[str]:
         """`numbers`, number words, and what a claim may make of both: ends of ranges and unscaled parts."""
-        known = {other for main, others in _figures(self.text) for other in (main, *others)}
+        known = {other for main, others in self.figures for other in (main, *others)}
         known |= {_plain(WORDED[word]) for word in self.words if word in WORDED}
         return frozenset(known)
 
@@ -103,6 +109,8 @@ class Facts:
     @cached_property
     def is_negated(self) -> bool:
         """Whether a negation stands in the text; "not only" and "No. 1" are none."""
+        if not any(sign in self.lower for sign in NEGATION_SIGNS):
+            return False
         plain = NOT_NEGATION.sub(" ", self.lower)
         return any(word in NEGATION for word in WORD.findall(plain))
 
@@ -114,7 +122,7 @@ class Facts:
     @cached_property
     def cues(self) -> frozenset[int]:
         """Indices into CUES of the qualifications that stand in the text."""
-        return frozenset(at for at, cue in enumerate(CUES) if cue.asks.search(self.qualified))
+        return frozenset(at for at, cue in enumerate(CUES) if cue.is_asked(self.qualified))
 
     def keeps(self, cue: int) -> bool:
         """Whether the text says what CUES[cue] stands for, in whatever words."""
@@ -128,31 +136,39 @@ def has_words(text: str) -> bool:
 
 def is_english_like(text: str) -> bool:
     """False for mostly non-Latin script, or where function words of another language outnumber English ones."""
-    letters = [c for c in text if c.isalpha()]
-    if sum(c < "ɐ" or "Ḁ" <= c <= "ỿ" for c in letters) * 2 < len(letters):
-        return False
+    if not text.isascii():
+        letters = [c for c in text if c.isalpha()]
+        if sum(c < "ɐ" or "Ḁ" <= c <= "ỿ" for c in letters) * 2 < len(letters):
+            return False
     words = WORD.findall(text)
-    other = {word for word in words if word in OTHER_LANGUAGE}
+    other = OTHER_LANGUAGE.intersection(words)
     return len(other) < 2 or len(other) <= len({word for word in words if word.lower() in ENGLISH})
 
 
 def origin_fault(claim: Facts, sentence: Facts, source: Facts) -> str | None:
-    """Why `claim` does not come from `sentence` and its context (`source` is both), or None."""
-    if claim.numbers - source.known_numbers:
+    """Why `claim` does not come from `sentence` and its context (`source` is both), or None.
+
+    What the sentence holds, the source holds: the source is read only for what a claim has from elsewhere.
+    """
+    own = claim.numbers <= sentence.known_numbers and not _RANGE_YEAR.search(
+        source.text
+    )  # "in 1954-" "57 of them"
+    if not own and claim.numbers - source.known_numbers:
         return "new_number"
-    if any(not _is_known(name, source) for name in claim.names):
+    if any(name not in sentence.words and not _is_known(name, source) for name in claim.names):
         return "new_name"
     if claim.is_negated and not source.is_negated:
         return "new_negation"
     stems = claim.content
-    if len(stems & source.content) * 2 < len(stems):
+    if not stems <= sentence.content and len(stems & source.content) * 2 < len(stems):
         return "drift"
     # A name may come from the context, where a pronoun points; what is said of it may not.
     borrowed = stems - sentence.content - {_stem(name) for name in claim.names}
-    n_borrowed = len(borrowed & source.content) + len(claim.numbers - sentence.known_numbers)
+    n_borrowed = len(borrowed & source.content) if borrowed else 0
+    n_borrowed += len(claim.numbers - sentence.known_numbers)
     if n_borrowed > len(stems & sentence.content):
         return "drift"
-    return "new_name" if _has_new_subject(claim, source) else None
+    return "new_name" if _has_new_subject(claim, sentence, source) else None
 
 
 def coverage_fault(claims: list[Facts], sentence: Facts, *, is_truncated: bool = False) -> str | None:
@@ -178,7 +194,9 @@ def coverage_fault(claims: list[Facts], sentence: Facts, *, is_truncated: bool =
 def _stripped(claims: list[Facts], sentence: Facts) -> str | None:
     """`lost_condition`, `lost_hedge` or `lost_negation` where one claim is another without the sentence's cue."""
     for full in claims:
-        cues = full.cues & sentence.cues  # "from 2002 to 2016" may give "until 2016": nothing got lost
+        cues = (
+            sentence.cues and full.cues & sentence.cues
+        )  # "from 2002 to 2016" may give "until 2016": nothing got lost
         if not (cues or full.is_negated):
             continue
         for bare in claims:
@@ -192,10 +210,10 @@ def _stripped(claims: list[Facts], sentence: Facts) -> str | None:
     return None
 
 
-def _has_new_subject(claim: Facts, source: Facts) -> bool:
+def _has_new_subject(claim: Facts, sentence: Facts, source: Facts) -> bool:
     """True where the first word, whose capital says nothing, is nowhere in the source in any form."""
     first = claim.tokens[0].lower() if claim.tokens else ""
-    if not first[:1].isalpha() or first in _WEIGHTLESS:
+    if not first[:1].isalpha() or first in _WEIGHTLESS or _stem(first) in sentence.content:
         return False
     return _stem(first) not in source.content and not _is_known(first, source)
 

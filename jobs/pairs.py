@@ -6,16 +6,26 @@ which pairs are worth judging.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from claimscore.jobs.errors import ModelError
-from claimscore.jobs.records import SCORES
-from claimscore.jobs.windows import Ints, list_array, list_offsets
+from claimscore.jobs.records import SCORES, SPAN
+from claimscore.jobs.windows import (
+    N_SPECIAL_TOKENS,
+    Bools,
+    Ints,
+    Tokens,
+    Window,
+    as_array,
+    list_array,
+    list_offsets,
+)
 
 Floats = np.ndarray[Any, np.dtype[np.float32]]
 Probabilities = Callable[[pa.ListArray, pa.ListArray], Floats]
@@ -41,26 +51,62 @@ PAIRS = pa.schema(
 )
 
 
-class PairRows:
-    """Columns of PAIRS as they grow; one numpy concatenation at the end instead of a list of ids a row."""
+class FoundPairs:
+    """Pairs as they are found: rows of claims and of windows; their columns are gathered once, at the end.
 
-    def __init__(self) -> None:
-        self.columns: dict[str, list[Any]] = {name: [] for name in PAIRS.names}
+    Args:
+        claims: records.CLAIMS, whose ids and places the pairs carry.
+        tokens: of the texts of `claims`.
+    """
 
-    def add(self, **row: Any) -> None:
-        """Append one pair: every column of PAIRS by name; ids as int32 arrays."""
-        for name, values in self.columns.items():
-            values.append(row[name])
+    def __init__(self, claims: pa.Table, tokens: Tokens) -> None:
+        self._claims, self._tokens = claims, tokens
+        self._found: list[tuple[int, Ints, Ints, Bools, Floats, int | None]] = []
 
-    def table(self) -> pa.Table:
-        """The rows so far, as PAIRS."""
-        arrays = [
-            _list_of(self.columns[f.name])
-            if f.name in ("premise_ids", "claim_ids")
-            else pa.array(self.columns[f.name], f.type)
-            for f in PAIRS
+    def add(
+        self, claim: int, windows: Ints, chunks: Ints, *, is_cited: Bools, overlap: Floats, sample: int | None
+    ) -> None:
+        """Pair a claim with windows (rows of Texts.cut); the arguments after it are beside the windows, `sample` for all."""
+        self._found.append((claim, windows, chunks, is_cited, overlap, sample))
+
+    def table(self, cut: Sequence[Window]) -> pa.Table:
+        """The pairs so far, as PAIRS; `cut` are all windows that were cut."""
+        if not self._found:
+            return PAIRS.empty_table()
+        claim, windows, chunks, is_cited, overlap, sample = zip(*self._found, strict=True)
+        sizes = [len(rows) for rows in windows]
+        of_claim, of_window = np.repeat(np.array(claim, dtype=np.int64), sizes), np.concatenate(windows)
+        window_ids = _list_of([window.ids for window in cut])
+        claim_ids = pa.ListArray.from_arrays(
+            pa.array(self._tokens.bounds, pa.int32()), pa.array(self._tokens.ids, pa.int32())
+        )
+        lengths = np.array([len(window.ids) for window in cut], dtype=np.int32)[of_window]
+        spans = [
+            np.concatenate(chunks).astype(np.int32),
+            np.array([window.start for window in cut], dtype=np.int32)[of_window],
+            np.array([window.end for window in cut], dtype=np.int32)[of_window],
         ]
-        return pa.Table.from_arrays(arrays, schema=PAIRS)
+        columns = {
+            "request_id": as_array(self._claims.column("request_id")).take(pa.array(of_claim)),
+            "claim_index": as_array(self._claims.column("claim_index")).take(pa.array(of_claim)),
+            "premise": lists_of_one(
+                pa.StructArray.from_arrays([pa.array(part) for part in spans], fields=list(SPAN))
+            ),
+            "sample_index": pa.array(np.repeat(np.array(sample, dtype=object), sizes), pa.int32()),
+            "is_cited": pa.array(np.concatenate(is_cited)),
+            "overlap": pa.array(np.concatenate(overlap).astype(np.float32)),
+            "n_tokens": pa.array(
+                lengths + np.diff(self._tokens.bounds)[of_claim] + np.int32(N_SPECIAL_TOKENS)
+            ),
+            "premise_ids": window_ids.take(pa.array(of_window)),
+            "claim_ids": claim_ids.take(pa.array(of_claim)),
+        }
+        return pa.table(columns, schema=PAIRS)
+
+
+def lists_of_one(values: pa.Array) -> pa.ListArray:
+    """Each value as a list."""
+    return pa.ListArray.from_arrays(pa.array(np.arange(len(values) + 1, dtype=np.int32)), values)
 
 
 def judge_pairs(pairs: pa.Table, probabilities: Probabilities) -> tuple[pa.Table, Floats]:
@@ -95,7 +141,7 @@ def judge_pairs(pairs: pa.Table, probabilities: Probabilities) -> tuple[pa.Table
         columns[name] = pa.array(probs_P3[:, k], pa.float32(), mask=bad)
     columns["rival"] = pa.nulls(pairs.num_rows, pa.string())
     columns["p_rival"] = pa.nulls(pairs.num_rows, pa.float32())
-    columns["error"] = pa.array(["nan" if is_bad else None for is_bad in bad.tolist()], pa.string())
+    columns["error"] = pc.if_else(pa.array(bad), "nan", pa.scalar(None, pa.string()))
     return pa.table({name: columns[name] for name in SCORES.names}, schema=SCORES), probs_P3
 
 
@@ -115,10 +161,12 @@ def unique_pairs(pairs: pa.Table) -> tuple[Ints, Ints]:
 
 def claim_bounds(pairs: pa.Table) -> list[int]:
     """Rows where a new claim begins, and the number of rows: pairs of a claim stand together."""
-    keys = list(
-        zip(pairs.column("request_id").to_pylist(), pairs.column("claim_index").to_pylist(), strict=True)
-    )
-    return [0, *(k for k in range(1, len(keys)) if keys[k] != keys[k - 1]), len(keys)]
+    if not pairs.num_rows:
+        return [0, 0]
+    request = np.asarray(as_array(pairs.column("request_id")).dictionary_encode().indices)
+    index = np.asarray(pairs.column("claim_index"))
+    begins = np.flatnonzero((request[1:] != request[:-1]) | (index[1:] != index[:-1])) + 1
+    return [0, *begins.tolist(), pairs.num_rows]
 
 
 def _list_of(arrays: list[Ints]) -> pa.ListArray:

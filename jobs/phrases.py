@@ -114,7 +114,7 @@ def kind_of(sentence: str, kind: str) -> str:
 
 def is_small_talk(text: str) -> bool:
     """True for a greeting, an offer of help, an announcement or a bare address; citation marks are looked past."""
-    if _ADDRESS.fullmatch(text):
+    if ("://" in text or "[" in text) and _ADDRESS.fullmatch(text):
         return True
     bare = without_marks(text)
     return len(bare) < 160 and _META.fullmatch(_fold(bare)) is not None
@@ -164,6 +164,8 @@ def only_asks(text: str) -> bool:
 
 def without_marks(text: str) -> str:
     """`text` without citation marks; a 【passage in such brackets】 is none, whatever a mark may look like."""
+    if not any(bracket in text for bracket in "[［【"):
+        return text
     return MARKS.sub(lambda mark: mark[0] if _is_passage(mark[0]) else "", text)
 
 

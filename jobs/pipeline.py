@@ -77,8 +77,17 @@ Tick = Callable[[str, int], None]
 """Told (`claims`, 12) when 12 claims more were made: for progress only."""
 
 
-def make_claims(log: pa.Table, models: Models, config: Config) -> tuple[pa.Table, dict[str, int]]:
-    """records.CLAIMS of the answers of `log`, and how often each outcome of decomposition occurred."""
+def make_sentences(log: pa.Table, config: Config) -> pa.Table:
+    """records.SENTENCES of the answers of `log`, with their citations and refusals."""
+    sentences = segment.split_sentences(as_array(log.column("answer")), config.segment)
+    sentences = citations.parse_citations(sentences, log, config.citations)
+    return refusals.with_status_refusals(sentences, signals.refusal_statuses(log, config))
+
+
+def make_claims(
+    log: pa.Table, sentences: pa.Table, models: Models, config: Config
+) -> tuple[pa.Table, dict[str, int]]:
+    """records.CLAIMS of the `sentences` of `log`, and how often each outcome of decomposition occurred."""
     llm, checker = _needed(models.decomposer, "decomposer"), _needed(models.checker, "checker")
     options = {
         "schema": decompose.claims_schema(config.decompose),
@@ -87,7 +96,7 @@ def make_claims(log: pa.Table, models: Models, config: Config) -> tuple[pa.Table
         "deadline_s": config.decompose.deadline_s,
     }
     return decompose.make_claims(
-        _sentences(log, config),
+        sentences,
         as_array(log.column("request_id")),
         complete=lambda system, users: llm.complete(system, users, **options),
         entails=lambda premises, claims: entailment(
@@ -95,13 +104,6 @@ def make_claims(log: pa.Table, models: Models, config: Config) -> tuple[pa.Table
         ),
         config=config.decompose,
     )
-
-
-def _sentences(log: pa.Table, config: Config) -> pa.Table:
-    """records.SENTENCES of the answers of `log`, with their citations and refusals."""
-    sentences = segment.split_sentences(as_array(log.column("answer")), config.segment)
-    sentences = citations.parse_citations(sentences, log, config.citations)
-    return refusals.with_status_refusals(sentences, signals.refusal_statuses(log, config))
 
 
 def make_scores(log: pa.Table, claims: pa.Table, models: Models, config: Config, tick: Tick) -> pa.Table:
@@ -267,10 +269,15 @@ def make_verdicts(
 
 
 def make_answers(
-    log: pa.Table, verdict_table: pa.Table, risky: pa.Table, samples: pa.Table, config: Config
+    log: pa.Table,
+    sentences: pa.Table,
+    verdict_table: pa.Table,
+    risky: pa.Table,
+    samples: pa.Table,
+    config: Config,
 ) -> pa.Table:
     """records.ANSWERS of `log`: no model."""
-    beside = signals.of_answers(log, _sentences(log, config), risky, samples, config)
+    beside = signals.of_answers(log, sentences, risky, samples, config)
     return answer_rules.summarise(log, verdict_table, beside, config.policy)
 
 

@@ -96,6 +96,12 @@ _APPROX = re.compile(
     r"(?:[$€£₹]|US\$|Rs\.?[ ]?)?|[~≈<>≤≥][ ]?)$",
     re.IGNORECASE,
 )
+_APPROX_WORDS = (
+    "about around approximately approx roughly nearly almost over above exceed exceeds exceeded exceeding than to least "
+    "most under below some estimated circa ca c"
+)
+_APPROX_ENDS: Final = frozenset(_APPROX_WORDS.split())
+"""The last word before a number, an article and a currency aside, where _APPROX finds a word."""
 _RANGE = re.compile(r"[ ]?(?:-|–|—|to|or|and|,)[ ]?(?:and |or )?[$€£₹]?$")
 _NOT_A_NAME: Final = ("mid-", "pre-", "post-", "early-", "late-", "sub-", "non-", "over-", "under-", "plus-")
 _LEADING_DOT = re.compile(r"(?:^|[\s(\[$€£₹~≈<>≤≥=+–—-])\.\Z")
@@ -104,6 +110,10 @@ _MONTH_CUE = re.compile(
     r"\b(?:in|of|by|since|until|till|during|from|to|through|early|late|mid|and|every|last|next|this|before|after)[ -]$",
     re.IGNORECASE,
 )
+_BREAK = re.compile(r"[.!?][ \n](?=[A-Z])(?<=[a-z0-9%)\x00]{2}..)(?<!p..)(?<!ca..)(?<!approx..)")
+"""Where a sentence ends so plainly that no pattern here sees across it: `p. Night`, `ca. Five` are none."""
+_SHORT_CHARS = 1_000
+"""Longer pieces are not remembered, so that hostile ones cannot fill the memory."""
 _CURRENCY_NAMES: Final = tuple(units.CURRENCIES)
 _KNOWN: Final = WORDS | MONTH_WORDS
 _TWO_WAYS: Final = frozenset({"may", "march"})
@@ -114,15 +124,28 @@ def parse(text: str, *, cues: bool = True) -> tuple[Mention, ...]:
 
     Without `cues` no mention has `divides`: of a premise nobody asks, and to look for them is a quarter of the time.
     """
-    text = text if text.isascii() else text.translate(_FOLD)
-    if any(sign in text for sign in _MASK_SIGNS):
-        text = _MASK.sub(lambda m: "\x00" * len(m[0]), text)
+    text = _folded(text)
     # Without a second line there is one place for numbering: the beginning.
     numbered = _NUMBERING.finditer(text) if "\n" in text else filter(None, [_NUMBERING.match(text)])
     numbering = {place for m in numbered for place in range(m.start(), m.end())}
-    found = _join_ranges(text, list(_mentions(text, numbering)))
-    if not cues:
-        return tuple(found)
+    found = tuple(_join_ranges(text, list(_mentions(text, numbering))))
+    return _cued(text, found) if cues else found
+
+
+def with_cues(text: str, found: tuple[Mention, ...]) -> tuple[Mention, ...]:
+    """`parse(text)`, where `found` is what it gives without `cues`."""
+    return _cued(_folded(text), found) if found else found
+
+
+def _folded(text: str) -> str:
+    """`text` with digits and signs of other scripts as ASCII and links and citation marks blanked; of the same length."""
+    text = text if text.isascii() else text.translate(_FOLD)
+    if any(sign in text for sign in _MASK_SIGNS):
+        text = _MASK.sub(lambda m: "\x00" * len(m[0]), text)
+    return text
+
+
+def _cued(text: str, found: tuple[Mention, ...]) -> tuple[Mention, ...]:
     divides = dividing(text, [mention.start for mention in found])
     return tuple(m._replace(divides=True) if cued else m for m, cued in zip(found, divides, strict=True))
 
@@ -136,11 +159,27 @@ def _tokens(words: frozenset[str]) -> re.Pattern[str]:
 
 
 def _mentions(text: str, numbering: set[int]) -> Iterator[Mention]:
-    order, done = stated_order(text), 0
+    """Sentence by sentence, each distinct one read once: the windows of a chunk share theirs."""
+    order, at = stated_order(text), 0
+    for end in (*(found.start() + 1 for found in _BREAK.finditer(text)), len(text)):
+        for mention in _of_sentence(text[at:end], order):
+            start, stop, readings, demanded, shown, divides = mention
+            demanded = demanded and start + at not in numbering
+            yield Mention(start + at, stop + at, readings, demanded, shown, divides)
+        at = end + 1
+
+
+def _of_sentence(text: str, order: str) -> tuple[Mention, ...]:
+    return _of_short(text, order) if len(text) <= _SHORT_CHARS else _read(text, order)
+
+
+def _read(text: str, order: str) -> tuple[Mention, ...]:
+    """The mentions of a text whose masks are in place; `order` as of `stated_order`."""
     known = frozenset(word for word in set(_LETTERS.findall(text)) if word.lower() in _KNOWN)
+    out: list[Mention] = []
     for token in _tokens(known).finditer(text):
         at, word = token.start(), token[0]
-        if at < done:
+        if out and at < out[-1].end:
             continue
         mention: Mention | None
         if word[0] in "0123456789":
@@ -149,12 +188,12 @@ def _mentions(text: str, numbering: set[int]) -> Iterator[Mention]:
             mention = _finish(text, at, at + 1, (_GLYPHS[word],), 0.01)
         else:
             mention = _at_word(text, at, word)
-        if mention is None:
-            continue
-        done = mention.end
-        if at in numbering:
-            mention = mention._replace(demanded=False)
-        yield mention
+        if mention is not None:
+            out.append(mention)
+    return tuple(out)
+
+
+_of_short = lru_cache(maxsize=16_384)(_read)
 
 
 def _at_digit(text: str, at: int, order: str) -> Mention:
@@ -199,7 +238,7 @@ def _finish(text: str, at: int, end: int, raws: tuple[float, ...], step: float) 
     """Read what stands before and after a number: currency, scale, unit, per-unit, the noun counted."""
     before = text[max(0, at - 28) : at]
     unit = (_currency(before[-6:]) if before else None) or BARE
-    approx = bool(_APPROX.search(before))
+    approx = _is_approximate(before)
     scale, also_metres = 1.0, False
     for _ in range(2):
         found = _AFTER.match(text, end)
@@ -222,6 +261,15 @@ def _finish(text: str, at: int, end: int, raws: tuple[float, ...], step: float) 
     if unit is BARE and scale == 1.0 and step == 1.0 and end - at == 4 and 1000 <= raws[0] <= 2100:
         return Mention(at, end, (*readings, When(int(raws[0]), int(raws[0]))))
     return Mention(at, end, tuple(readings), demanded)
+
+
+def _is_approximate(before: str) -> bool:
+    """Whether what stands before a number says that it is none to the digit."""
+    if before.isascii() and "~" not in before and "<" not in before and ">" not in before:
+        words = _LETTERS.findall(before)[-4:]  # ... about an US$
+        if _APPROX_ENDS.isdisjoint(word.lower() for word in words):
+            return False
+    return _APPROX.search(before) is not None
 
 
 def _is_scale(found: re.Match[str], unit: Unit) -> bool:

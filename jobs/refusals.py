@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+import numpy as np
 import pyarrow as pa
 
 from claimscore.jobs import rules
@@ -32,24 +33,15 @@ def with_status_refusals(sentences: pa.Table, by_status: Sequence[bool]) -> pa.T
         sentences: records.SENTENCES with their citations.
         by_status: whether the log's status calls each answer a refusal.
     """
-    texts = as_array(sentences.column("text"))
-    cites = [
-        bool(a or b)
-        for a, b in zip(
-            *(sentences.column(n).to_pylist() for n in ("cited_ids", "fabricated_marks")), strict=True
-        )
-    ]
-    rows = zip(
-        sentences.column("is_refusal").to_pylist(),
-        sentences.column("answer_index").to_pylist(),
-        texts.to_pylist(),
-        cites,
-        rules.has_values(texts).to_pylist(),
-        strict=True,
-    )
-    refuses = [
-        is_refusal or (by_status[answer] and not (cited or valued) and _DENIES.search(text) is not None)
-        for is_refusal, answer, text, cited, valued in rows
+    refuses = np.array(sentences.column("is_refusal"), dtype=np.bool_)
+    of_answer = np.asarray(sentences.column("answer_index"), dtype=np.int64)
+    asked = np.flatnonzero(np.array(by_status, dtype=np.bool_)[of_answer] & ~refuses)
+    names = ("text", "cited_ids", "fabricated_marks")
+    texts, *marks = (as_array(sentences.column(name).take(pa.array(asked))) for name in names)
+    columns = (column.to_pylist() for column in (texts, rules.has_values(texts), *marks))
+    refuses[asked] = [
+        not (valued or cited or made_up) and _DENIES.search(text) is not None
+        for text, valued, cited, made_up in zip(*columns, strict=True)
     ]
     place = sentences.column_names.index("is_refusal")
-    return sentences.set_column(place, sentences.schema.field(place), pa.array(refuses, pa.bool_()))
+    return sentences.set_column(place, sentences.schema.field(place), pa.array(refuses))

@@ -25,7 +25,7 @@ from claimscore.jobs.pairs import PAIRS, Floats
 from claimscore.jobs.quantities import Mention, Number
 from claimscore.jobs.records import SCORES
 from claimscore.jobs.units import BARE, NOUN
-from claimscore.jobs.values import Values, held, mentions, values_in, values_of
+from claimscore.jobs.values import Values, held, mentions, uncued, values_in, values_of
 from claimscore.jobs.windows import N_SPECIAL_TOKENS, Encode, as_array, list_array
 
 MAX_RIVALS: Final = 6
@@ -130,6 +130,8 @@ def _rivals(claim: str, premise: str) -> list[tuple[str, str]]:
 def _of_value(
     claim: str, premise: str, mention: Mention, alike: Sequence[Mention], said: Values
 ) -> list[tuple[str, str]]:
+    if len(alike) < 2:
+        return []
     own = [m for m in alike if _same(mention, m)]
     others = [m for m in alike if m not in own and not held(m, said, derive=False)]
     near = {m: gaps for m in others if (gaps := [_gap(m, o) for o in own if _same_sentence(premise, m, o)])}
@@ -141,7 +143,7 @@ def _of_value(
 def _by_kind(premise: str) -> dict[Hashable, tuple[Mention, ...]]:
     """The values of a premise that can be rivals, by kind: read once for all of its claims."""
     out: dict[Hashable, list[Mention]] = {}
-    for mention in mentions(premise):
+    for mention in uncued(premise):
         kind = _kind(mention, premise)
         if kind is not None and _counts(mention):
             out.setdefault(kind, []).append(mention)

@@ -15,35 +15,18 @@ from typing import Final
 
 import pyarrow as pa
 
-from claimscore.jobs.hidden import strip_hidden
-from claimscore.jobs.names import first_word, has_name, is_name_in, missing_from, names_of
+from claimscore.jobs.injections import is_injection
+from claimscore.jobs.names import first_word, has_name, is_name_in, missing_from, names_of, stems_of
 from claimscore.jobs.quantities import Mention
 from claimscore.jobs.values import Values, held, mentions, values_of
 
 _STRINGS = pa.list_(pa.string())
-_SENTENCE_END = re.compile(r"[.!?](?=[ \t]+[A-Z0-9\"'(\[]|\s*$)|\n+|[。！？]")
+_SENTENCE_END = re.compile(  # one class of characters first, as in multiples.py
+    r"[.!?\n。！？](?:(?<=[.!?])(?=[ \t]+[A-Z0-9\"'(\[]|\s*$)|(?<=\n)\n*|(?<=[。！？]))"
+)
 
 MAX_SENTENCES: Final = 20_000
 """Of one answer's chunks, 1 to 2 MB of text: in more, conflation is not looked for, as each claim searches them all."""
-
-# Each pattern is a way to address a model, not a topic: a chunk may discuss prompts without being one.
-# Gaps are bounded, so that no text costs more than linear time.
-_INJECTION = re.compile(
-    r"\b(?:ignore|disregard|forget|override|bypass)\W{1,3}(?:all\W{1,3}|any\W{1,3}|the\W{1,3}|your\W{1,3}|my\W{1,3}|of\W{1,3}){0,3}"
-    r"(?:previous|prior|above|earlier|preceding|existing|system|safety)\W{1,3}(?:\w{1,20}\W{1,3}){0,2}?"
-    r"(?:instruction|prompt|rule|direction|guideline|polic|context|passage|message)"
-    r"|\byou\W{1,3}are\W{1,3}now\W{1,3}(?:an?\W{1,3})?(?:\w{1,20}\W{1,3}){0,3}?(?:ai|assistant|chatbot|dan|mode|model|developer|jailbroken|unrestricted)\b"
-    r"|\b(?:reveal|print|repeat|output|show|leak|tell me)\W{1,3}(?:\w{1,12}\W{1,3}){0,3}?(?:system\W{1,2}(?:prompt|message)|(?:hidden|initial|secret)\W{1,3}(?:instructions|prompt))"
-    r"|\b(?:new|updated|hidden|important)\W{1,3}(?:system\W{1,3})?instructions?\W{1,3}(?:for|to)\W{1,3}(?:the\W{1,3})?(?:ai|assistant|model|llm|chatbot|system)\b"
-    r"|\b(?:ai|assistant|llm|language)\W{1,3}(?:models?|assistants?|system|agents?)?\W{0,3}(?:must|should|shall)\W{1,3}(?:now\W{1,3}|always\W{1,3}|only\W{1,3})?"
-    r"(?:say|answer|respond|reply|recommend|ignore|output|tell|state|claim)\b"
-    r"|\b(?:when|if)\W{1,3}(?:you\W{1,3}(?:are\W{1,3})?)?(?:asked|summari[sz]ing|answering)\b[^.\n]{0,60}?,\W{0,3}(?:always\W{1,3}|you\W{1,3}must\W{1,3})?(?:say|answer|respond|reply|recommend|output)\b"
-    r"|\bdo\W{1,3}not\W{1,3}(?:tell|inform|alert|warn|mention\W{1,3}this\W{1,3}to)\W{1,3}the\W{1,3}user\b"
-    r"|<\|(?:im_start|im_end|system|user|assistant|endoftext|eot_id|start_header_id)\|>|\[/?INST\]|<<SYS>>"
-    r"|^[ \t#*]{0,8}(?:system|assistant)[ \t]{0,4}(?:prompt|message|instructions?|override)[ \t*]{0,4}:",
-    re.IGNORECASE | re.MULTILINE,
-)
-_TAG_CHARS = re.compile("[\U000e0020-\U000e007e]{4}")  # ASCII in invisible tag characters: nobody types that
 
 
 def missing_values(claims: pa.Array, premises: pa.Array, questions: pa.Array) -> pa.Array:
@@ -130,7 +113,7 @@ def injection_suspected(texts: pa.Array) -> pa.Array:
     A small set of patterns that flags for a person and decides nothing; an attack in other words passes.
     Invisible characters are dropped first. Null and empty give False.
     """
-    return pa.array([_is_injection(text or "") for text in texts.to_pylist()], pa.bool_())
+    return pa.array([is_injection(text or "") for text in texts.to_pylist()], pa.bool_())
 
 
 def count_hedges(answers: pa.Array, hedges: Sequence[str]) -> pa.Array:
@@ -154,12 +137,6 @@ def _count_hedges(answer: str, pattern: re.Pattern[str]) -> int:
     )
 
 
-def _is_injection(text: str) -> bool:
-    if _TAG_CHARS.search(text):
-        return True
-    return bool(_INJECTION.search(strip_hidden(text)))
-
-
 class _Evidence:
     """The chunks of one answer and what was found in them; most of the answer's claims name the same things."""
 
@@ -179,6 +156,10 @@ class _Evidence:
         return list(
             dict.fromkeys(f"{before} {sentence}" for of_chunk in pairs for before, sentence in of_chunk)
         )
+
+    @cached_property
+    def _folded(self) -> list[str]:
+        return [text.casefold() for text in self._sentences]
 
     def subject(self, claim: str) -> tuple[str, ...]:
         """The word that begins the claim, where the chunks only ever write it with a capital: a name."""
@@ -212,7 +193,12 @@ class _Evidence:
 
     def _naming(self, name: str) -> frozenset[int]:
         if name not in self._named:
-            self._named[name] = frozenset(k for k, text in enumerate(self._sentences) if has_name(name, text))
+            stems = stems_of(name)
+            self._named[name] = frozenset(
+                k
+                for k, (text, folded) in enumerate(zip(self._sentences, self._folded, strict=True))
+                if all(stem in folded for stem in stems) and has_name(name, text)
+            )
         return self._named[name]
 
     def _states(self, value: Mention, row: int) -> bool:

@@ -6,6 +6,7 @@ and checks on every run that rows in = answers + quarantined. It knows no Ray an
 
 from __future__ import annotations
 
+import functools
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping
@@ -82,7 +83,9 @@ def run_shard(
         QUARANTINE,
         lambda: (quarantine, _by(quarantine, "reason", rows=task.shard.n_rows, answers=log.num_rows)),
     )
-    claims = desk.table("claims", CLAIMS, lambda: _claims(log, models, config))
+    # Claims and answers both read the sentences, which are no table: made once, and not at all where both are fresh.
+    sentences = functools.cache(lambda: pipeline.make_sentences(log, config))
+    claims = desk.table("claims", CLAIMS, lambda: _claims(log, sentences(), models, config))
     tick("claims", claims.num_rows)
     scores = desk.table(
         "scores", SCORES, lambda: _scored(pipeline.make_scores(log, claims, models, config, tick))
@@ -124,7 +127,7 @@ def run_shard(
         raise OutputError(
             f"shard {task.shard.shard_id}: {verdicts.num_rows} verdicts of {claims.num_rows} claims, expected one each; report this"
         )
-    desk.table("answers", ANSWERS, lambda: _answers(log, verdicts, risky, samples, config))
+    desk.table("answers", ANSWERS, lambda: _answers(log, sentences(), verdicts, risky, samples, config))
     tick("answers", log.num_rows)
     return desk.report
 
@@ -166,8 +169,8 @@ def _check_accounting(task: ShardTask, log: pa.Table, quarantine: pa.Table) -> N
         )
 
 
-def _claims(log: pa.Table, models: Models, config: Config) -> tuple[pa.Table, Counts]:
-    claims, counts = pipeline.make_claims(log, models, config)
+def _claims(log: pa.Table, sentences: pa.Table, models: Models, config: Config) -> tuple[pa.Table, Counts]:
+    claims, counts = pipeline.make_claims(log, sentences, models, config)
     return claims, counts | {"n_claims": claims.num_rows}
 
 
@@ -266,9 +269,14 @@ def _counted(table: pa.Table, column: str) -> tuple[pa.Table, Counts]:
 
 
 def _answers(
-    log: pa.Table, verdicts: pa.Table, risky: pa.Table, samples: pa.Table, config: Config
+    log: pa.Table,
+    sentences: pa.Table,
+    verdicts: pa.Table,
+    risky: pa.Table,
+    samples: pa.Table,
+    config: Config,
 ) -> tuple[pa.Table, Counts]:
-    answers = pipeline.make_answers(log, verdicts, risky, samples, config)
+    answers = pipeline.make_answers(log, sentences, verdicts, risky, samples, config)
     return answers, _by(answers, "state") | _by(answers, "action")
 
 

@@ -9,18 +9,20 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Sequence
-from functools import cached_property, lru_cache
+from functools import cached_property
 from itertools import chain
 from typing import NamedTuple
 
 from claimscore.jobs.arithmetic import Pairs, derivable, pair_up
 from claimscore.jobs.dates import When
 from claimscore.jobs.hidden import strip_hidden
-from claimscore.jobs.quantities import Mention, Number, parse
+from claimscore.jobs.quantities import Mention, Number, parse, with_cues
+from claimscore.jobs.remembered import Remembered
 from claimscore.jobs.units import BARE
 
-_CACHED_CHARS = 4_000
-"""Longer texts are kept only a few at a time, so that hostile ones cannot fill the memory."""
+_MENTION_BYTES = 400
+_REMEMBERED_BYTES = 32 * 1024 * 1024
+"""Of each of three: a shard of 500 answers asks for some 10,000 texts in each of three stages."""
 _APPROX = 0.1
 _FAR = 0.12
 """Numbers further apart than this are never the same as written: wider than any allowance."""
@@ -134,29 +136,19 @@ def _within(found: When, claimed: When) -> bool:
     return claimed.first_year <= found.first_year and found.last_year <= claimed.last_year
 
 
-@lru_cache(maxsize=1024)
-def _short_mentions(text: str) -> tuple[Mention, ...]:
-    return parse(text)
-
-
 def mentions(text: str) -> tuple[Mention, ...]:
-    """`parse`, remembered for short texts."""
-    return _short_mentions(text) if len(text) <= _CACHED_CHARS else parse(text)
+    """`parse`, remembered."""
+    return _claimed(text)
 
 
-@lru_cache(maxsize=1024)
-def _short_values(text: str) -> Values:
-    return _index(text)
-
-
-@lru_cache(maxsize=4)
-def _long_values(text: str) -> Values:
-    return _index(text)
+def uncued(text: str) -> tuple[Mention, ...]:
+    """`mentions` of a premise: none of them says whether its sentence divides."""
+    return _uncued(text)
 
 
 def values_of(text: str) -> Values:
     """The values of a text, remembered: a premise is searched for many claims."""
-    return _short_values(text) if len(text) <= _CACHED_CHARS else _long_values(text)
+    return _values(text)
 
 
 def values_in(found: Iterable[Mention]) -> Values:
@@ -166,8 +158,21 @@ def values_in(found: Iterable[Mention]) -> Values:
 
 def _index(text: str) -> Values:
     text = strip_hidden(text)
-    found = parse(text, cues=False)
+    found = uncued(text)
     return _searchable(found, Pairing(text, found))
+
+
+def _bytes_of(found: tuple[Mention, ...]) -> int:
+    return _MENTION_BYTES * len(found)
+
+
+def _bytes_of_values(values: Values) -> int:
+    return _MENTION_BYTES * (len(values.numbers) + len(values.whens))
+
+
+_uncued = Remembered(lambda text: parse(text, cues=False), _bytes_of, _REMEMBERED_BYTES)
+_claimed = Remembered(lambda text: with_cues(text, uncued(text)), _bytes_of, _REMEMBERED_BYTES)
+_values = Remembered(_index, _bytes_of_values, _REMEMBERED_BYTES)
 
 
 def _searchable(found: Iterable[Mention], pairing: Pairing) -> Values:

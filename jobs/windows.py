@@ -7,10 +7,11 @@ neither claims nor answers nor what a window will be used for.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import itertools
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -51,14 +52,17 @@ class Tokens:
         return self.ids[lo:hi], self.starts[lo:hi], self.ends[lo:hi], lo
 
 
-@dataclass(frozen=True, slots=True)
-class Window:
-    """A piece of one text: code points `start:end`, its token ids, and the set of them."""
+class Window(NamedTuple):
+    """A piece of one text: code points `start:end`, its token ids, and its row among all windows that were cut."""
 
     start: int
     end: int
     ids: Ints
-    distinct: frozenset[int]
+    row: int
+
+
+MAX_CELLS = 16_000_000
+"""Of the tables in which tokens are counted, windows x tokens of some claims: 64 MB."""
 
 
 @dataclass(frozen=True)
@@ -70,27 +74,66 @@ class Group:
     windows: list[Window]
 
     @cached_property
+    def rows(self) -> Ints:
+        """The row of each window among all that were cut."""
+        return np.array([window.row for window in self.windows], dtype=np.int32)
+
+    @cached_property
     def is_repeat(self) -> Bools:
         """Whether an earlier window has the same ids: judging it tells nothing new."""
         seen: dict[bytes, int] = {}
         first = [seen.setdefault(w.ids.tobytes(), k) for k, w in enumerate(self.windows)]
         return np.asarray(np.array(first, dtype=np.int64) != np.arange(len(first)))
 
-    def shared(self, distinct: frozenset[int]) -> Ints:
-        """How many of the token ids `distinct` each window holds, shape (windows,)."""
-        counts = np.zeros(len(self.windows), dtype=np.int32)
-        for token in distinct & self._holders.keys():
-            counts[self._holders[token]] += 1
-        return counts
+    def shared(self, claims: Sequence[Ints]) -> Iterator[tuple[Ints, int]]:
+        """Of each claim's token ids, each distinct one once: how many every window holds, (windows,), and of how many."""
+        longest = max(map(len, claims), default=0)
+        step = max(1, MAX_CELLS // max(1, longest * max(len(self.windows), len(claims))))
+        for first in range(0, len(claims), step):
+            some = claims[first : first + step]
+            wanted, at = np.unique(np.concatenate(some), return_inverse=True)
+            asks = np.zeros((len(some), len(wanted)), dtype=np.float32)
+            asks[np.repeat(np.arange(len(some)), [len(ids) for ids in some]), at.ravel()] = 1
+            holds = tokens_held(wanted, *self._flat).astype(np.float32)
+            yield from zip(
+                (asks @ holds.T).astype(np.int32), asks.sum(axis=1).astype(int).tolist(), strict=True
+            )
 
     @cached_property
-    def _holders(self) -> dict[int, Ints]:
-        """The windows that hold a token: a claim looks up its few tokens instead of going through all windows."""
-        holders: dict[int, list[int]] = {}
-        for k, window in enumerate(self.windows):
-            for token in window.distinct:
-                holders.setdefault(token, []).append(k)
-        return {token: np.array(held, dtype=np.int32) for token, held in holders.items()}
+    def _flat(self) -> tuple[Ints, Ints]:
+        """The ids of all windows, and where each window's begin; one place more."""
+        bounds = np.cumsum([0, *(len(window.ids) for window in self.windows)]).astype(np.int32)
+        return np.concatenate([window.ids for window in self.windows]), bounds
+
+
+def tokens_held(wanted: Ints, ids: Ints, bounds: Ints) -> Bools:
+    """Which of the ids `wanted` (sorted, distinct) stand in `ids[bounds[k]:bounds[k + 1]]`, shape (k, wanted)."""
+    held = np.zeros((len(bounds) - 1, len(wanted)), dtype=np.bool_)
+    if len(wanted):
+        at = np.searchsorted(wanted, ids).clip(max=len(wanted) - 1)
+        found = wanted[at] == ids
+        held[np.repeat(np.arange(len(bounds) - 1), np.diff(bounds))[found], at[found]] = True
+    return held
+
+
+@dataclass(frozen=True, slots=True)
+class Spans:
+    """The sentences of N texts, flat: text t owns `bounds[t]:bounds[t + 1]`."""
+
+    starts: list[int]
+    ends: list[int]
+    bounds: list[int]
+
+    @classmethod
+    def of(cls, spans: pa.ListArray) -> Spans:
+        """From list<struct<start, end>>."""
+        flat = spans.flatten()
+        return cls(flat.field("start").to_pylist(), flat.field("end").to_pylist(), list_offsets(spans))
+
+    def of_text(self, t: int) -> list[tuple[int, int]]:
+        """(start, end) of each sentence of one text."""
+        own = slice(self.bounds[t], self.bounds[t + 1])
+        return list(zip(self.starts[own], self.ends[own], strict=True))
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,8 +142,10 @@ class Texts:
 
     index: Ints
     tokens: Tokens
-    spans: list[list[dict[str, int]]]
+    spans: Spans
     config: EvidenceConfig
+    cut: list[Window]
+    """Every window, once."""
     cache: dict[tuple[int, int], list[Window]]
     groups: dict[tuple[int, int, int], Group]
     """Of the answer asked for last: its claims come one after the other."""
@@ -119,19 +164,21 @@ class Texts:
         return cls(
             index=np.asarray(encoded.indices, dtype=np.int32),
             tokens=Tokens.of(distinct, encode),
-            spans=sentence_spans(distinct).to_pylist(),
+            spans=Spans.of(sentence_spans(distinct)),
             config=config,
+            cut=[],
             cache={},
             groups={},
         )
 
-    def windows(self, lo: int, hi: int, n_claim_tokens: int) -> Group:
-        """The windows of the texts lo:hi that fit beside a claim of so many tokens."""
-        limit_claim = max(n_claim_tokens, self.config.max_pair_tokens // 4)  # one limit for all usual claims
-        limit = max(
-            self.config.max_pair_tokens - N_SPECIAL_TOKENS - limit_claim, self.config.min_premise_tokens
-        )
-        limit = min(limit, self.config.max_pair_tokens - N_SPECIAL_TOKENS - n_claim_tokens)
+    def limit(self, n_claim_tokens: int) -> int:
+        """The longest window beside a claim of so many tokens, in tokens; one limit for all usual claims."""
+        room = self.config.max_pair_tokens - N_SPECIAL_TOKENS
+        usual = room - max(n_claim_tokens, self.config.max_pair_tokens // 4)
+        return min(max(usual, self.config.min_premise_tokens), room - n_claim_tokens)
+
+    def windows(self, lo: int, hi: int, limit: int) -> Group:
+        """The windows of at most `limit` tokens of the texts lo:hi."""
         if (lo, hi, limit) not in self.groups:
             if any(key[:2] != (lo, hi) for key in self.groups):
                 self.groups.clear()
@@ -143,41 +190,43 @@ class Texts:
     def _of_text(self, k: int, limit: int) -> list[Window]:
         key = (int(self.index[k]), limit)
         if key not in self.cache:
-            self.cache[key] = list(_windows(self.tokens, key[0], self.spans[key[0]], limit, self.config))
+            ids, starts, ends, _ = self.tokens.of_text(key[0])
+            rows = itertools.count(len(self.cut))
+            self.cache[key] = [
+                Window(start, end, ids[first:stop], row)
+                for (start, end, first, stop), row in zip(
+                    _cuts(starts, ends, self.spans.of_text(key[0]), limit, self.config), rows, strict=False
+                )
+            ]
+            self.cut.extend(self.cache[key])
         return self.cache[key]
 
 
-def _windows(
-    tokens: Tokens, t: int, spans: list[dict[str, int]], limit: int, config: EvidenceConfig
-) -> Iterator[Window]:
-    """Windows of whole sentences of text t, each of at most `limit` tokens; a longer sentence is cut in tokens."""
-    ids, starts, ends, _ = tokens.of_text(t)
-    lo = np.searchsorted(ends, [s["start"] for s in spans], side="right")
-    hi = np.searchsorted(starts, [s["end"] for s in spans], side="left")
+def _cuts(
+    starts: Ints, ends: Ints, spans: list[tuple[int, int]], limit: int, config: EvidenceConfig
+) -> Iterator[tuple[int, int, int, int]]:
+    """Windows of whole sentences of a text, each of at most `limit` tokens; a longer sentence is cut in tokens.
+
+    Gives start and end in the text, and the first token and the one after the last.
+    """
+    lo = np.searchsorted(ends, [start for start, _ in spans], side="right").tolist()
+    hi = np.searchsorted(starts, [end for _, end in spans], side="left").tolist()
     i, n = 0, len(spans)
     while i < n:
         j = min(i + config.window_sentences, n)
         while j > i + 1 and hi[j - 1] - lo[i] > limit:
             j -= 1
         if hi[j - 1] - lo[i] > limit:
-            for cut in range(int(lo[i]), int(hi[i]), max(1, limit - limit // 4)):
-                stop = min(cut + limit, int(hi[i]))
-                yield _window(
-                    ids[cut:stop],
-                    max(int(starts[cut]), spans[i]["start"]),
-                    min(int(ends[stop - 1]), spans[i]["end"]),
-                )
+            for cut in range(lo[i], hi[i], max(1, limit - limit // 4)):
+                stop = min(cut + limit, hi[i])
+                yield max(int(starts[cut]), spans[i][0]), min(int(ends[stop - 1]), spans[i][1]), cut, stop
                 if stop == hi[i]:
                     break
         elif hi[j - 1] > lo[i]:
-            yield _window(ids[lo[i] : hi[j - 1]], spans[i]["start"], spans[j - 1]["end"])
+            yield spans[i][0], spans[j - 1][1], lo[i], hi[j - 1]
         if j == n:
             break
         i = max(i + 1, j - config.overlap_sentences)
-
-
-def _window(ids: Ints, start: int, end: int) -> Window:
-    return Window(start=start, end=end, ids=ids, distinct=frozenset(ids.tolist()))
 
 
 def as_array(column: pa.ChunkedArray | pa.Array) -> pa.Array:

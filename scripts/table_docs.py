@@ -1,4 +1,4 @@
-"""Write the README's reference of every table and column from `claimscore.jobs.records`.
+"""Write the reference of every table (jobs/TABLES.md) and column from `claimscore.jobs.records`.
 
 `python scripts/table_docs.py` prints the text; with a file name it puts the text between the markers of that file.
 Types and null rules come from the schemas; only what a column means is written here, once.
