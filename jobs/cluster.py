@@ -43,7 +43,7 @@ KNOCK_S = 10.0
 _LLM_CALLS = 1_000  # shards whose requests one engine holds at once; the engine queues them itself
 _OBJECT_STORE_BYTES = 512 * 1024**2
 """Ray would take 30% of the memory. A shard's token ids are tens of MB; what does not fit goes to disk."""
-_LLM_ROLES = frozenset({"decomposer", "generator"})
+_LLM_ROLES = frozenset({"decomposer", "generator", "referee"})
 
 
 class _Try(NamedTuple):
@@ -204,6 +204,8 @@ class _Actors:
             roles.append("judge")
         if "sample_scores" in stale and self._config.samples.model and self._config.samples.enabled:
             roles.append("generator")
+        if "referee" in stale:
+            roles.append("referee")
         return {role: self.one(role, turn) for role in roles}
 
     def heed(self, outcome: ShardReport | _Failure, handles: Mapping[str, Any]) -> None:
@@ -232,8 +234,7 @@ class _Actors:
         """One of the actors of a role, in turn; roles with the same model and settings share them."""
         config, cluster = self._config, self._config.cluster
         if role in _LLM_ROLES:
-            section: Any = config.decompose if role == "decomposer" else config.samples
-            arguments = (section.model, section.max_model_tokens, section.dtype, section.gpu_memory_fraction)
+            arguments: tuple[Any, ...] = _llm_arguments(config, role)
             kind: Any = LlmActor
             n, gpus = cluster.n_llms, cluster.llm_gpus
         else:
@@ -249,6 +250,16 @@ class _Actors:
             actor = _remote(kind, num_cpus=0, num_gpus=gpus, **calls)
             actors[turn % n] = actor.remote(_threads(n), *arguments)
         return actors[turn % n]
+
+
+def _llm_arguments(config: Config, role: str) -> tuple[str, int, str, float]:
+    """Model, window, number format and share of the GPU of an LLM."""
+    if role == "referee":
+        card, section = config.referee_card, config.referee
+        assert card is not None, "its table has parts only where there is a card"
+        return card.model, card.max_model_tokens, section.dtype, section.gpu_memory_fraction
+    other = config.decompose if role == "decomposer" else config.samples
+    return other.model, other.max_model_tokens, other.dtype, other.gpu_memory_fraction
 
 
 def _remote(what: Any, **options: Any) -> Any:

@@ -29,6 +29,7 @@ from claimscore.jobs.windows import list_array
 SAMPLE_ROWS = 200
 _TOKENS_PER_CHAR = 0.25  # English in SentencePiece and BPE vocabularies of 50k to 130k, roughly
 _PROMPT_TOKENS = 60  # system turn and template
+_REFEREE_TOKENS = 600  # a prompt of three windows with its reply
 
 
 def plan_days(config: Config, days: Sequence[str]) -> dict[str, Any]:
@@ -52,12 +53,13 @@ def plan_days(config: Config, days: Sequence[str]) -> dict[str, Any]:
 
 
 def _plan_one(config: Config, store: Store, plan: DayPlan) -> dict[str, Any]:
-    reasons = {table: Counter(why[table] for why in plan.stale.values() if table in why) for table in TABLES}
+    tables = plan.tasks[0].tables if plan.tasks else TABLES
+    reasons = {table: Counter(why[table] for why in plan.stale.values() if table in why) for table in tables}
     stale_rows = {
         table: sum(
             task.shard.n_rows for task in plan.tasks if table in plan.stale.get(task.shard.shard_id, {})
         )
-        for table in TABLES
+        for table in tables
     }
     why = why_measured_anew(config, store, plan)
     if why:
@@ -104,18 +106,21 @@ def _remembered(store: Store) -> dict[str, float]:
 
 def _estimate(config: Config, store: Store, plan: DayPlan, stale_rows: dict[str, int]) -> dict[str, Any]:
     """Tokens, pairs and seconds of the stale claims and scores; loading the models is not in it."""
-    if not stale_rows["scores"] and not stale_rows["claims"]:
+    n_referee_rows = stale_rows.get("referee", 0)
+    if not (stale_rows["scores"] or stale_rows["claims"] or n_referee_rows):
         return {"n_llm_tokens": 0, "n_pairs": 0, "model_s": 0.0, "rates_from": "nothing to run"}
     rates, per_row = _remembered(store), _per_row(config, plan)
     claims_per_row = rates.get("claims_per_answer", per_row["claims"])
     n_pairs = round(claims_per_row * rates.get("pairs_per_claim", per_row["windows"]) * stale_rows["scores"])
     n_claims = claims_per_row * stale_rows["claims"]
+    # At most: what the shards' tables hold already is not asked again.
+    n_asked = claims_per_row * n_referee_rows * config.referee.max_share * (1 + config.referee.both_orders)
     pairs_per_s = rates.get("pairs_per_s", config.cluster.assumed_pairs_per_s)
     claims_per_s = rates.get("claims_per_s", config.cluster.assumed_claims_per_s)
     return {
-        "n_llm_tokens": round(per_row["llm_tokens"] * stale_rows["claims"]),
+        "n_llm_tokens": round(per_row["llm_tokens"] * stale_rows["claims"] + _REFEREE_TOKENS * n_asked),
         "n_pairs": n_pairs,
-        "model_s": round(n_pairs / pairs_per_s + n_claims / claims_per_s, 1),
+        "model_s": round(n_pairs / pairs_per_s + (n_claims + n_asked) / claims_per_s, 1),
         "rates_from": "measured in earlier runs" if rates else "assumed ([cluster] assumed_...)",
     }
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import re
+from collections import Counter
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree as ET
@@ -16,9 +17,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from rich.console import Console
 
-from claimscore.jobs import gate, golden, reports
+from claimscore.jobs import gate, golden, referee_words, reports
 from claimscore.jobs.config import StoreConfig
 from claimscore.jobs.errors import InputError, OutputError
+from claimscore.jobs.layout import TableFile
 from claimscore.jobs.progress import printable, table
 from claimscore.jobs.records import ANSWERS
 from claimscore.jobs.report_words import counted, percent, points, visible
@@ -75,6 +77,15 @@ def run(
     mine, theirs = (_answers(store, side, as_keys=with_files) for side in sides)
     judged = gate.judge(theirs, mine, metrics, allowed)
     outcomes = [dataclasses.asdict(outcome) for outcome in judged["outcomes"]]
+    referees = {
+        name: _referee(store, side) for name, side in zip(("candidate", "baseline"), sides, strict=True)
+    }
+    faults = [
+        f"{name}: {fault}"
+        for name, counts in referees.items()
+        if (fault := referee_words.gate_fault(counts or {}))
+    ]
+    judged |= {"referee": referees, "failures": [*judged["failures"], *faults[:1]]}
     return (
         {"candidate": sides[0], "baseline": sides[1], "max_drop": allowed} | judged | {"outcomes": outcomes}
     )
@@ -103,6 +114,27 @@ def _sides(
     if baseline["prompt_version"] and not candidate["prompt_version"]:
         first["but"] = baseline["prompt_version"]
     return [_file_side(candidate, first), _file_side(baseline, second)]
+
+
+def _referee(store: Store, side: dict[str, str | None]) -> dict[str, int] | None:
+    """What the referee of a side's verdicts was counted for; None where none had a part, or the side is a file."""
+    if side.get("file"):
+        return None
+    total: Counter[str] = Counter()
+    used = False
+    for file in store.files("verdicts", date=side["date"], series=side["series"]):
+        manifest = store.manifest(file)
+        if manifest is None or not manifest["read"].get("referee"):
+            continue
+        used = True
+        replies = store.manifest(TableFile("referee", file.date, file.shard_id, file.series))
+        if replies is None:
+            raise InputError(
+                f"{store.path(file)}: the referee's table that it was made from is gone, expected it: its found-span rate "
+                f"cannot be known; run {file.date} again"
+            )
+        total.update(replies["counts"])
+    return dict(total) if used else None
 
 
 def _file_side(
@@ -173,6 +205,9 @@ def print_gate(document: dict[str, Any]) -> None:
         highlight=False,
         soft_wrap=True,
     )
+    for name, counts in document["referee"].items():
+        if counts:
+            console.print(f"{name}'s {referee_words.run_words(counts)}", highlight=False, soft_wrap=True)
     for line in document["failures"]:
         console.print(f"failed: {line}", highlight=False, markup=False, soft_wrap=True)
     if not document["failures"]:
@@ -202,8 +237,11 @@ def write_junit(document: dict[str, Any], path: str) -> None:
     """
     failed = {outcome["metric"]: outcome["failed"] for outcome in document["outcomes"]}
     lines = list(document["failures"])
+    is_referee_unfit = any(referee_words.gate_fault(counts or {}) for counts in document["referee"].values())
+    others = [("unscored", len(lines) - is_referee_unfit > sum(failed.values()))]
+    others += [("referee", is_referee_unfit)] if any(document["referee"].values()) else []
     suite = ET.Element("testsuite", name=visible(f"claimscore gate {side_words(document['candidate'])}"))
-    for metric, is_failed in (*failed.items(), ("unscored", len(lines) > sum(failed.values()))):
+    for metric, is_failed in (*failed.items(), *others):
         case = ET.SubElement(suite, "testcase", classname="claimscore.gate", name=metric)
         if is_failed:
             ET.SubElement(case, "failure", message=visible(lines.pop(0)))

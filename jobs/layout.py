@@ -22,6 +22,7 @@ _PARTITION = {
     "quarantine": "",
     "samples": "generator",
     "scores": "judge",
+    "referee": "judge",
     "verdicts": "judge",
     "answers": "judge",
     "metrics": "judge",

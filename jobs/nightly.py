@@ -19,7 +19,7 @@ from claimscore.jobs.config import Config
 from claimscore.jobs.errors import ClaimscoreError, InputError, OutputError
 from claimscore.jobs.layout import TableFile
 from claimscore.jobs.pipeline import Models
-from claimscore.jobs.plan import TABLES, ShardTask, Weights, metrics_parts, series_of, shard_tasks
+from claimscore.jobs.plan import ShardTask, Weights, metrics_parts, series_of, shard_tasks
 from claimscore.jobs.read import find_repeats, list_files
 from claimscore.jobs.records import METRICS
 from claimscore.jobs.shard_run import ShardReport, run_shard
@@ -153,6 +153,7 @@ def _add(report: DayReport, shard: ShardReport) -> None:
         report.made[table] = report.made.get(table, 0) + 1
         report.seconds[table] = report.seconds.get(table, 0.0) + shard.seconds[table]
     units = [("claims", "n_claims"), ("scores", "n_pairs"), ("scores", "n_tokens"), ("quarantine", "answers")]
+    units += [("referee", f"n_{unit}") for unit in ("prompts", "reused")]
     for table, unit in units:
         n = shard.counts.get(table, {}).get(unit, 0)
         report.n_made_of[unit] = report.n_made_of.get(unit, 0) + n
@@ -163,7 +164,7 @@ def _remove_orphans(store: Store, plan: DayPlan, tasks: list[ShardTask]) -> list
     kept = {task.shard.shard_id for task in tasks}
     kept |= {f"{shard_id}-samples" for shard_id in kept} | ({"metrics"} if tasks else set())
     gone: set[str] = set()
-    for table in ("quarantine", "claims", "scores", "verdicts", "answers", "metrics"):
+    for table in ("quarantine", "claims", "scores", "referee", "verdicts", "answers", "metrics"):
         series = None if table in {"quarantine", "claims"} else plan.series
         gone.update(store.remove_orphans(table, plan.date, series, kept))
     shard_ids = sorted({shard_id.removesuffix("-samples") for shard_id in gone} - {"metrics"})
@@ -171,7 +172,7 @@ def _remove_orphans(store: Store, plan: DayPlan, tasks: list[ShardTask]) -> list
 
 
 def _count_all(report: DayReport, store: Store, tasks: list[ShardTask]) -> None:
-    for table in TABLES:
+    for table in tasks[0].tables:
         total: Counter[str] = Counter()
         for task in tasks:
             manifest = store.manifest(task.file(table))

@@ -45,7 +45,7 @@ def outcomes(
 
     Returns:
         Beside the columns of `scores`: pair (row number), support (what the threshold is for), supports, vetoed (entails, but lacks a value), outbid (entails,
-        but a rival value more surely), contradicts, opposes (contradicts in nearly the claim's words), n_spans, chunk (of the first span) and missing. No scores, no rows.
+        but a rival value more surely), rivalled (a rival is surer, entailed or not), contradicts, opposes (contradicts in nearly the claim's words), n_spans, chunk (of the first span) and missing. No scores, no rows.
     """
     beside = as_frame(lacking).select(missing="missing_values", n_names=pl.col("missing_names").list.len())
     entails = thresholds.entails(pl.col("n_names"))
@@ -68,6 +68,7 @@ def outcomes(
             supports=entails & ~lacks & ~outbid,
             vetoed=entails & lacks,
             outbid=entails & outbid & ~lacks,
+            rivalled=outbid,
             contradicts=contradicts & ~entails,
             opposes=contradicts & ~entails & (pl.col("overlap") >= config.conflict_overlap),
             n_spans=pl.col("premise").list.len(),

@@ -20,6 +20,7 @@ from claimscore.jobs import (
     citations,
     consistency,
     decompose,
+    escalation,
     evidence,
     pair_rules,
     pairs,
@@ -55,7 +56,7 @@ class Judge(Protocol):
 
 
 class Generator(Protocol):
-    """A local LLM: it decomposes sentences, and draws samples."""
+    """A local LLM: it decomposes sentences, draws samples, and is the referee."""
 
     def complete(self, system: str, users: pa.Array, **options: Any) -> pa.Table:
         """records.REPLIES, `n` rows a prompt, in order."""
@@ -69,6 +70,7 @@ class Models:
     checker: Judge | None = None
     judge: Judge | None = None
     generator: Generator | None = None
+    referee: Generator | None = None
 
 
 Tick = Callable[[str, int], None]
@@ -216,6 +218,29 @@ def draw_samples(log: pa.Table, keys: pa.Array, models: Models, config: Config) 
     )
 
 
+def make_replies(
+    log: pa.Table,
+    claims: pa.Table,
+    scores: pa.Table,
+    risky: pa.Table,
+    stored: pa.Table,
+    made_by: str,
+    models: Models,
+    config: Config,
+) -> tuple[pa.Table, dict[str, int]]:
+    """records.REFEREE of the claims in doubt, and counts; what `stored` holds is not asked again."""
+    return escalation.make_replies(
+        log,
+        claims,
+        scores,
+        risky,
+        stored,
+        complete=lambda *prompts, **options: _needed(models.referee, "referee").complete(*prompts, **options),
+        made_by=made_by,
+        config=config,
+    )
+
+
 def make_verdicts(
     log: pa.Table,
     claims: pa.Table,
@@ -223,6 +248,7 @@ def make_verdicts(
     sample_scores: pa.Table,
     samples: pa.Table,
     config: Config,
+    replies: pa.Table | None = None,
 ) -> pa.Table:
     """records.VERDICTS of `claims`: no model."""
     thresholds = Thresholds.of(config)
@@ -238,6 +264,7 @@ def make_verdicts(
         log=log,
         thresholds=thresholds,
         config=config.verdicts,
+        replies=replies,
     )
 
 

@@ -22,16 +22,19 @@ STAGE_VERSIONS = {
     "claims": "2",
     "scores": "3",
     "sample_scores": "1",
-    "verdicts": "3",
+    "referee": "1",
+    "verdicts": "4",
     "answers": "1",
     "metrics": "1",
 }
 TABLES = ("quarantine", "claims", "scores", "sample_scores", "verdicts", "answers")
-"""Tables of a shard, in the order in which they are made."""
+"""Tables of a shard, in the order in which they are made; with a referee, its own comes before the verdicts."""
+REFEREE = "referee"
 READ_BY: Mapping[str, tuple[str, ...]] = {
     "scores": ("claims",),
     "sample_scores": ("claims", "scores"),
-    "verdicts": ("claims", "scores", "sample_scores"),
+    "referee": ("claims", "scores"),
+    "verdicts": ("claims", "scores", "sample_scores", "referee"),
     "answers": ("verdicts",),
 }
 """Table -> the tables whose content it was made from; fingerprints say how they were made, not what came of it."""
@@ -50,6 +53,7 @@ class Weights:
     checker: str
     judge: str
     generator: str
+    referee: str = "none"
 
     @classmethod
     def of(cls, config: Config) -> Weights:
@@ -63,6 +67,7 @@ class Weights:
             checker=model_fingerprint(config.checker_card.model),
             judge=model_fingerprint(config.card.model),
             generator=model_fingerprint(config.samples.model) if config.samples.model else "none",
+            referee=model_fingerprint(config.referee_card.model) if config.referee_card else "none",
         )
 
 
@@ -78,6 +83,18 @@ class ShardTask:
     parts: Mapping[str, Mapping[str, str]]
     stores_text: bool = True
     """False: tables hold no texts, so that none can be made from one that was read back."""
+    referee: str = ""
+    """What the referee's replies depend on beside their prompts."""
+
+    @property
+    def tables(self) -> tuple[str, ...]:
+        """The tables of this shard, in the order in which they are made."""
+        at = TABLES.index("verdicts")
+        return (*TABLES[:at], REFEREE, *TABLES[at:]) if REFEREE in self.parts else TABLES
+
+    def read_by(self, table: str) -> tuple[str, ...]:
+        """The tables whose content this one is made from."""
+        return tuple(name for name in READ_BY.get(table, ()) if name in self.parts)
 
     def file(self, table: str) -> TableFile:
         """Where a table of this shard lies; the sample scores are the second file of `scores`."""
@@ -95,8 +112,8 @@ class ShardTask:
         reasons: dict[str, str] = {}
         contents: dict[str, str] = {}
         remade = ""
-        for table in TABLES:
-            read = {name: contents[name] for name in READ_BY.get(table, ())}
+        for table in self.tables:
+            read = {name: contents[name] for name in self.read_by(table)}
             why = store.why_stale(self.file(table), self.parts[table], read) or (
                 remade and f"{remade} made again"
             )
@@ -105,7 +122,7 @@ class ShardTask:
                 remade = remade or ("" if table == "quarantine" else table)
             contents[table] = store.content(self.file(table))
         if not self.stores_text and reasons:
-            reasons = {table: reasons.get(table, "its texts are not stored") for table in TABLES}
+            reasons = {table: reasons.get(table, "its texts are not stored") for table in self.tables}
         return reasons
 
 
@@ -114,11 +131,20 @@ def shard_tasks(
 ) -> Iterator[ShardTask]:
     """The tasks of one day's shards, in order."""
     series = series_of(config, weights)
-    generator = generator_of(config, weights)
+    generator, referee = generator_of(config, weights), referee_of(config, weights)
     for shard in shards:
         condemned = repeats.get(shard.shard_id, {})
         parts = table_parts(config, weights, shard.shard_id, condemned, generator)
-        yield ShardTask(date, shard, condemned, series, generator, parts, config.privacy.store_text)
+        yield ShardTask(
+            date,
+            shard,
+            condemned,
+            series,
+            generator,
+            parts,
+            stores_text=config.privacy.store_text,
+            referee=referee,
+        )
 
 
 def series_of(config: Config, weights: Weights) -> str:
@@ -131,6 +157,15 @@ def generator_of(config: Config, weights: Weights) -> str:
     return fingerprint_of(
         {"samples config": fingerprint(config.samples), "generator weights": weights.generator}
     )
+
+
+def referee_of(config: Config, weights: Weights) -> str:
+    """What a referee's reply depends on beside its prompt: prompt frame, weights, number format; "" without a referee."""
+    card = config.referee_card
+    if card is None:
+        return ""
+    settings = {"referee card": fingerprint(card), "dtype": config.referee.dtype}
+    return fingerprint_of(settings | {"referee weights": weights.referee})
 
 
 def table_parts(
@@ -174,6 +209,15 @@ def table_parts(
         "[verdicts]": fingerprint(config.verdicts),
         THRESHOLDS: fingerprint([config.card.entailment, config.card.contradiction, config.card.combiner]),
     }
+    if config.referee_card is not None:  # no part at all otherwise: without a referee nothing is made again
+        parts[REFEREE] = {
+            "scores": _chained(parts, "scores"),
+            "[triage]": fingerprint(config.triage),
+            "[referee]": fingerprint(config.referee),
+            "referee card and weights": referee_of(config, weights),
+            "combiner of the judge card": fingerprint(config.card.combiner),
+        }
+        parts["verdicts"][REFEREE] = _chained(parts, REFEREE)
     parts["answers"] = {"verdicts": _chained(parts, "verdicts"), "[policy]": fingerprint(config.policy)}
     return {table: made_from | {"stage version": STAGE_VERSIONS[table]} for table, made_from in parts.items()}
 

@@ -16,8 +16,10 @@ TEXTS: dict[str, tuple[str, ...]] = {
     "claims": ("text", "fabricated_marks", "quotes"),
     "scores": ("rival",),
     "sample_scores": ("rival",),
+    "referee": ("reply", "span"),
     "verdicts": (
         *("claim", "fabricated_marks", "evidence_quote", "contradicting_quote", "missing_values", "rival"),
+        "referee_span",
     ),
     "answers": ("question", "answer", "revised_answer"),
 }

@@ -95,6 +95,22 @@ def quotes_found(quotes: pa.ListArray, texts: pa.ListArray) -> pa.BooleanArray:
     return pa.array(out, pa.bool_())
 
 
+def stands_in(span: str, text: str) -> bool:
+    """Whether `span` stands in `text` as one piece, word for word, at word borders, after typographic folding.
+
+    Stricter than `quotes_found`: an ellipsis parts nothing, and reference numbers count. A blank span stands nowhere.
+    """
+    wanted = _typeset(span).strip(_OUTER)
+    return bool(wanted) and _in_order([wanted], _typeset(text))
+
+
+def n_words(text: str) -> int:
+    """Words of a text; in scripts without blanks three characters count as one."""
+    return sum(
+        -(-len(word) // 3) if _UNSPACED.search(word) else 1 for word in re.findall(r"\w+", _typeset(text))
+    )
+
+
 def _found(quote: str, haystacks: Sequence[str]) -> bool:
     parts = [part for piece in _ELLIPSIS.split(quote) if (part := _fold(piece).strip(_OUTER))]
     return bool(parts) and any(_in_order(parts, text) for text in haystacks)
@@ -124,6 +140,9 @@ def _joins(left: str, right: str) -> bool:
 
 
 def _fold(text: str) -> str:
-    plain = _ALTERED_LETTER.sub(r"\1", _REFERENCE.sub("", text))
-    folded = unicodedata.normalize("NFKC", _DROPPED.sub("", plain)).translate(_TYPOGRAPHIC).casefold()
+    return _typeset(_ALTERED_LETTER.sub(r"\1", _REFERENCE.sub("", text)))
+
+
+def _typeset(text: str) -> str:
+    folded = unicodedata.normalize("NFKC", _DROPPED.sub("", text)).translate(_TYPOGRAPHIC).casefold()
     return " ".join(folded.split())

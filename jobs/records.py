@@ -69,10 +69,21 @@ class Rule(StrEnum):
     """The judge said entailed, but a number, date or unit of the claim is in no entailing premise."""
     RIVAL_VALUE = "rival_value"
     """The judge said entailed, but is surer of the claim with another value of the same premise: wrongly bound."""
+    REFEREE = "referee"
+    """The referee, an LLM with a verbatim span, said otherwise than the judge, who was unsure."""
     CONFLICT_POLICY = "conflict_policy"
     """One chunk entails and another contradicts; the deployment's policy decided."""
     UNJUDGED = "unjudged"
     """Nothing judged it; `reason` says why."""
+
+
+class RefereeWord(StrEnum):
+    """What the referee says of one claim; partial support counts as unsupported."""
+
+    SUPPORTED = "supported"
+    PARTIAL = "partial"
+    UNSUPPORTED = "unsupported"
+    CONTRADICTED = "contradicted"
 
 
 class CitationState(StrEnum):
@@ -297,6 +308,24 @@ SAMPLES = _schema(
 )
 """`outcome` is `ok`, or why the text is not usable: `refusal`, `empty`, `length`, `deadline`, `error`."""
 
+# What the referee replied of one escalated claim, in one order of its windows. Replies cannot be made again the same.
+REFEREE = _schema(
+    ("request_id", _string, False),
+    ("claim_index", _int, False),
+    ("turn", _int, False),
+    ("reasons", _strings, False),
+    ("prompt_key", _string, False),
+    ("reply", _string),
+    ("finish_reason", _string, False),
+    ("outcome", _string, False),
+    ("said", _string),
+    ("window", SPAN),
+    ("span", _string),
+)
+"""`turn` 0 shows the windows in document order, 1 in reverse. `reasons` are `near_threshold`, `high_risk`, `sampled`. `outcome` is
+`ok`, or why the reply is not used: `not_json`, `wrong_shape`, `unknown_window`, `span_not_found`, `span_too_short`,
+`span_lacks_value`, `injection` (not asked: the claim or every window speaks to a model), or the finish reason of a reply without text."""
+
 # The verdict on one claim, and all that it rests on.
 VERDICTS = _schema(
     ("request_id", _string, False),
@@ -330,6 +359,9 @@ VERDICTS = _schema(
     ("consistency", _float),
     ("n_samples_usable", _int, False),
     ("low_consistency", pa.bool_(), False),
+    ("referee_outcome", _string),
+    ("referee_said", _string),
+    ("referee_span", _string),
     ("n_pairs", _int, False),
     ("source", _string, False),
     ("decompose_outcome", _string, False),

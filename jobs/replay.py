@@ -18,7 +18,7 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from claimscore.jobs import consistency
+from claimscore.jobs import consistency, prompt_texts
 from claimscore.jobs.errors import InputError
 from claimscore.jobs.records import LOG
 
@@ -91,7 +91,7 @@ def user_turns(log: pa.Table, prompt: Prompt, first_number: int = 1) -> pa.Array
         texts = [chunk["text"] or "" for chunk in chunks]
         shown = consistency.numbered_chunks(texts, key, first_number)
         turns.append(
-            _filled(prompt.template, {"question": consistency.defused(question or ""), "chunks": shown})
+            _filled(prompt.template, {"question": prompt_texts.defused(question or ""), "chunks": shown})
         )
     return pa.array(turns, pa.string())
 

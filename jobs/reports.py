@@ -15,7 +15,7 @@ from rich.console import Console
 from rich.text import Text
 
 from claimscore.jobs import compare as comparing
-from claimscore.jobs import metrics
+from claimscore.jobs import metrics, referee_words
 from claimscore.jobs.config import MetricsConfig, StoreConfig
 from claimscore.jobs.errors import InputError
 from claimscore.jobs.progress import printable, table
@@ -60,6 +60,8 @@ def print_run(report: dict[str, Any]) -> None:
     rows += [["quarantined", reason, n, n / max(1, total)] for reason, n in quarantined.items()]
     rows += [["claims", verdict, n, n / n_claims] for verdict, n in verdicts.items()]
     table("Rows and claims", ["what", "state", "count", "share"], rows, console=console)
+    if "referee" in counts:
+        console.print(referee_words.run_words(counts["referee"]), highlight=False, soft_wrap=True)
     _print_metrics(report["metrics"], console)
     console.print(
         f"verdicts: {report['out']}/tables/verdicts/judge={report['series']}/date={report['date']}/",
@@ -184,6 +186,7 @@ def print_answer(document: dict[str, Any]) -> None:
 
 def _explanation(verdict: dict[str, Any]) -> str:
     parts = [verdict["reason"] or verdict["decided_by"], verdict["hallucination_type"]]
+    parts.append(referee_words.verdict_words(verdict))
     if verdict["citation_state"]:
         parts.append(f"citation {verdict['citation_state']}")
     if verdict["p_entailment"] is not None:

@@ -21,10 +21,20 @@ from claimscore.jobs import consistency, pipeline
 from claimscore.jobs.config import Config
 from claimscore.jobs.errors import OutputError
 from claimscore.jobs.pipeline import Models, Tick
-from claimscore.jobs.plan import READ_BY, ShardTask
+from claimscore.jobs.plan import REFEREE as REFEREE_TABLE
+from claimscore.jobs.plan import ShardTask
 from claimscore.jobs.privacy import without_texts
 from claimscore.jobs.read import read_shard
-from claimscore.jobs.records import ANSWERS, CLAIMS, QUARANTINE, SAMPLES, SCORES, VERDICTS, SampleSource
+from claimscore.jobs.records import (
+    ANSWERS,
+    CLAIMS,
+    QUARANTINE,
+    REFEREE,
+    SAMPLES,
+    SCORES,
+    VERDICTS,
+    SampleSource,
+)
 from claimscore.jobs.store import Store
 
 Counts = dict[str, int]
@@ -88,12 +98,27 @@ def run_shard(
         SCORES,
         lambda: _scored(pipeline.make_sample_scores(claims, samples, models, config, tick)),
     )
+    replies = None
+    if REFEREE_TABLE in task.tables:
+        replies = desk.table(
+            REFEREE_TABLE,
+            REFEREE,
+            lambda: pipeline.make_replies(
+                log, claims, scores, risky, _stored_replies(task, store), task.referee, models, config
+            ),
+        )
     verdicts = desk.table(
         "verdicts",
         VERDICTS,
         lambda: _counted(
             pipeline.make_verdicts(
-                log, claims=claims, scores=scores, sample_scores=sample_scores, samples=samples, config=config
+                log,
+                claims=claims,
+                scores=scores,
+                sample_scores=sample_scores,
+                samples=samples,
+                replies=replies,
+                config=config,
             ),
             "verdict",
         ),
@@ -125,7 +150,7 @@ class _Desk:
             return self.store.read(file)
         began = time.perf_counter()
         table, counts = make()
-        read = {source: self.contents[source] for source in READ_BY.get(name, ())}
+        read = {source: self.contents[source] for source in self.task.read_by(name)}
         stored = table if self.task.stores_text else without_texts(table, name)
         self.contents[name] = self.store.write(
             file, stored, schema, parts=self.task.parts[name], counts=counts, read=read
@@ -193,6 +218,17 @@ def _samples(
             store.add_samples(new, date=task.date, shard_id=task.shard.shard_id, generator=task.generator)
         generated = pa.concat_tables([generated, drawn])
     return pa.concat_tables([own, _reused(generated, others, other_keys)])
+
+
+def _stored_replies(task: ShardTask, store: Store) -> pa.Table:
+    """What the referee replied when this shard's table was made last; an LLM is not asked the same twice."""
+    file = task.file(REFEREE_TABLE)
+    if not task.stores_text or store.manifest(file) is None:
+        return REFEREE.empty_table()
+    try:
+        return store.read(file)
+    except OutputError:  # lost or damaged: that is why it is made again
+        return REFEREE.empty_table()
 
 
 def _drawn(

@@ -15,6 +15,7 @@ from claimscore.jobs.config import VerdictsConfig
 from claimscore.jobs.frames import as_frame
 from claimscore.jobs.pair_rules import KEY
 from claimscore.jobs.records import VERDICTS, CitationState, HallucinationType, Rule, Verdict, conform
+from claimscore.jobs.referee_rules import with_referee
 from claimscore.jobs.thresholds import Thresholds
 
 
@@ -28,6 +29,7 @@ def decide(
     log: pa.Table,
     thresholds: Thresholds,
     config: VerdictsConfig,
+    replies: pa.Table | None = None,
 ) -> pa.Table:
     """Decide every claim.
 
@@ -42,6 +44,7 @@ def decide(
         log: records.LOG rows of the answers, for chunk ids and quotes.
         thresholds: from the judge card.
         config: rules and policy of conflicts.
+        replies: records.REFEREE of these claims; None: there is no referee.
 
     Returns:
         records.VERDICTS, one row a claim, in the order of `claims`; no claims give an empty table.
@@ -58,7 +61,7 @@ def decide(
     frame = as_frame(claims).hstack(as_frame(novelty))
     frame = frame.join(pair_rules.best_of_claims(pairs), on=KEY, how="left", maintain_order="left")
     frame = frame.join(as_frame(agreement), on=KEY, how="left", maintain_order="left")
-    frame = _with_verdict(frame, config)
+    frame = with_referee(_with_verdict(frame, config), pairs, replies)
     frame = _with_evidence(frame, pairs)
     frame = _with_citation(frame, citations_required=config.citations_required)
     frame = _with_type(frame)

@@ -26,6 +26,10 @@ TABLES: dict[str, tuple[pa.Schema, str]] = {
     "claims": (records.CLAIMS, "One row an atomic claim of an answer."),
     "scores": (records.SCORES, "One row a pair of a premise and a claim, with what the judge says of it."),
     "samples": (records.SAMPLES, "One row a sampled answer to a high-risk question."),
+    "referee": (
+        records.REFEREE,
+        "One row what the referee replied of a claim in doubt, in one order of its windows; only with a `[referee] card`.",
+    ),
     "verdicts": (records.VERDICTS, "One row the verdict on a claim, with the evidence that it rests on."),
     "answers": (
         records.ANSWERS,
@@ -97,6 +101,17 @@ COLUMNS: dict[str, dict[str, str]] = {
         "source": f"Where it comes from: {_one_of(records.SampleSource)}",
         "outcome": "`ok`, or why it is not usable: `refusal`, `empty`, `length`, `deadline`, `error`",
     },
+    "referee": {
+        "turn": "0: the windows in document order; 1: in reverse",
+        "reasons": "Why it was asked: `near_threshold`, `high_risk`, `sampled` (for comparison; decides nothing)",
+        "prompt_key": "Hash of all that the reply depends on: weights, settings and prompt; empty: it was not asked",
+        "reply": "What came back, as it was; null: nothing",
+        "finish_reason": "`stop`, `length`, `deadline`, `prompt_too_long`, `error`, `not_asked`",
+        "outcome": "`ok`, or why the reply is not used: `not_json`, `wrong_shape`, `unknown_window`, `span_not_found`, `span_too_short`, `span_lacks_value`, `injection` (claim or windows speak to a model: not asked), or the finish reason",
+        "said": f"{_one_of(records.RefereeWord)}; null: nothing readable",
+        "window": "The window that it named, as a piece of a chunk; null: none",
+        "span": "What it quoted from that window",
+    },
     "verdicts": {
         "claim": "The claim that was judged",
         "verdict": _one_of(records.Verdict),
@@ -122,6 +137,9 @@ COLUMNS: dict[str, dict[str, str]] = {
         "consistency": "Share of the usable samples that entail the claim; null: none usable",
         "n_samples_usable": "Samples behind `consistency`",
         "low_consistency": "`consistency` is below `[verdicts] low_consistency`; never changes the verdict",
+        "referee_outcome": "`ok`, or why the referee's reply was not used (see `referee`; `orders_disagree`: the two orders of its windows gave two verdicts); null: it was not asked",
+        "referee_said": f"What it said, whether or not it was used: {_one_of(records.RefereeWord)}; null: nothing readable",
+        "referee_span": "What it quoted from its window",
         "n_pairs": "Pairs that the judge scored for the claim",
         "source": f"How the claim's text came about: {_one_of(records.ClaimSource)}",
     },

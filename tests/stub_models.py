@@ -1,10 +1,11 @@
-"""Models without weights: a judge that counts shared words, an LLM that gives the sentence back."""
+"""Models without weights: a judge that counts shared words, an LLM that gives the sentence back, a referee as told."""
 
 from __future__ import annotations
 
 import json
 import re
 import zlib
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ import pyarrow as pa
 from claimscore.jobs.records import REPLIES
 
 _WORD = re.compile(r"\w+|[^\w\s]")
+_FRAMED = re.compile(r"<(window|claim) (\w+) (?:[0-9a-f]{8})>\n(.*?)\n</\1 \2 [0-9a-f]{8}>", re.DOTALL)
 _NOT = zlib.crc32(b"not") & 0x7FFFFFFF
 
 
@@ -80,3 +82,33 @@ class UntouchableModel:
 
     def __getattr__(self, name: str) -> Any:
         raise AssertionError(f"a model was touched: {name}")
+
+
+class StubReferee:
+    """Reads windows and claims out of the prompt, and replies as `decide` says of each claim.
+
+    Args:
+        decide: (claim, windows by letter) -> (window, span, verdict), or the whole reply as a string.
+    """
+
+    def __init__(self, decide: Callable[[str, dict[str, str]], Any]) -> None:
+        self.decide = decide
+        self.users: list[str] = []
+
+    def complete(self, system: str, users: pa.Array, **options: Any) -> pa.Table:
+        """One finished row a prompt."""
+        rows = []
+        for index, user in enumerate(users.to_pylist()):
+            self.users.append(user)
+            windows, claims = (
+                {name: text for kind, name, text in _FRAMED.findall(user) if kind == what}
+                for what in ("window", "claim")
+            )
+            said = [self.decide(claim, windows) for claim in claims.values()]
+            text = next((one for one in said if isinstance(one, str)), None)
+            if text is None:
+                entries = [dict(zip(("window", "span", "verdict"), one, strict=True)) for one in said]
+                text = json.dumps(entries[0] if len(entries) == 1 else {"claims": entries})
+            rows.append((index, 0, text, "stop", len(user) // 4, len(text) // 4))
+        columns = list(zip(*rows, strict=True)) or [()] * len(REPLIES.names)
+        return pa.table([pa.array(c, f.type) for c, f in zip(columns, REPLIES, strict=True)], schema=REPLIES)

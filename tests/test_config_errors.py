@@ -30,7 +30,7 @@ def refusal(path, *overrides, judge=None):
             {"zzz": ""},
             (
                 "FILE: no section [zzz]; known: citations, cluster, decompose, evidence, judge, metrics, policy, "
-                "privacy, read, samples, segment, store, triage, verdicts"
+                "privacy, read, referee, samples, segment, store, triage, verdicts"
             ),
         ),
         (

@@ -12,19 +12,23 @@ from claimscore.jobs.config import (
     JudgeCard,
     JudgeConfig,
     ReadConfig,
+    RefereeCard,
     SamplesConfig,
     fingerprint,
     load_config,
 )
 
-SECTIONS = [*config_module._SECTIONS.values(), JudgeCard]
+SECTIONS = [*config_module._SECTIONS.values(), JudgeCard, RefereeCard]
 TABLES = {
     "judge_card": JudgeCard(name="a", model="m", entailment=0.5),
     "checker_card": JudgeCard(name="b", model="m", entailment=0.5),
+    "referee_card": RefereeCard(name="c", model="m"),
     "combiner": Combiner(intercept=0.0, entailment=1.0),
 }
 # Words that are chosen from a list: another one of the list.
-OTHER_WORDS = {"dtype": "float32", "device": "cpu", "conflict": "unscored"}
+OTHER_WORDS = {"dtype": "float32", "device": "cpu", "conflict": "unscored", "form": "score"}
+# Numbers whose default is the most that is allowed.
+OTHER_WORDS |= {"n_windows": 2, "max_claims_per_call": 4}
 
 
 def least(kind):

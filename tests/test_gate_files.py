@@ -15,7 +15,7 @@ from claimscore.jobs.config import StoreConfig
 from claimscore.jobs.errors import InputError
 from claimscore.jobs.gate_files import parse_drop
 from claimscore.jobs.layout import TableFile
-from claimscore.jobs.records import ANSWERS, VERDICTS
+from claimscore.jobs.records import ANSWERS, REFEREE, VERDICTS
 from claimscore.jobs.store import Store
 
 SERIES = "stub-12345678"
@@ -92,6 +92,37 @@ def test_a_ci_system_reads_the_outcome(out: str, tmp_path: Path):
         "groundedness": ["groundedness is 39.0 points worse (89.0% to 50.0%), 2 are allowed"],
         "unscored": [],
     }
+
+
+def test_a_referee_that_invents_its_evidence_stops_the_gate(out: str, tmp_path: Path):
+    """A day whose verdicts it had a part in fails by name, whatever the rates; its own test case in the XML."""
+    store = Store(out, StoreConfig(out=out))
+    verdicts = TableFile("verdicts", "2026-11-28", "a", SERIES)
+    counts = {"n_asked": 40, "said_supported": 20, "n_spans_found": 17, "outcome_ok": 30}
+    replies = TableFile("referee", "2026-11-28", "a", SERIES)
+    read = {"referee": store.write(replies, REFEREE.empty_table(), REFEREE, parts={}, counts=counts)}
+    store.write(verdicts, fixture.verdicts([]), VERDICTS, parts={}, counts={}, read=read)
+    arguments = (
+        "--prompt-version",
+        "p1",
+        "--baseline-date",
+        "2026-11-27",
+        "--junit",
+        str(tmp_path / "gate.xml"),
+    )
+
+    result = gate("--out", out, *arguments)
+
+    line = (
+        "candidate: the referee's found-span rate is 85.0% of 20 supported replies, at least 90% is expected: "
+        "it quotes what is not there, and its verdicts cannot be gated on"
+    )
+    cases = {
+        case.get("name"): [f.get("message") for f in case]
+        for case in ET.parse(tmp_path / "gate.xml").getroot()
+    }
+    assert (result.exit_code, f"failed: {line}\n" in result.output) == (3, True)
+    assert (cases["referee"], cases["unscored"]) == ([line], [])
 
 
 @pytest.mark.parametrize(

@@ -93,7 +93,8 @@ MAY_IMPORT = {
     "batch": (),
     # Rules.
     "triage": (),
-    "consistency": (),
+    "consistency": ("prompt_texts",),
+    "prompt_texts": (),
     "rivals": ("dates", "pairs", "quantities", "units", "values", "windows"),
     "refusals": ("rules", "windows"),
     "rewording": ("dates", "pairs", "quantities", "values", "windows"),
@@ -109,11 +110,14 @@ MAY_IMPORT = {
     "spelled": (),
     "dates": (),
     "units": (),
-    "referee": (),
+    "referee": ("prompt_texts", "quotes"),
+    "referee_rules": (),
+    "referee_words": (),
+    "escalation": ("prompt_texts", "referee", "rules", "signals", "thresholds"),
     "thresholds": (),
     "combining": ("thresholds", "trust"),
     "pair_rules": ("thresholds",),
-    "verdicts": ("pair_rules", "thresholds"),
+    "verdicts": ("pair_rules", "referee_rules", "thresholds"),
     "answers": (),
     "metrics": (),
     "compare": (),
@@ -124,7 +128,17 @@ MAY_IMPORT = {
     "shards": (),
     # What joins the stages: one page, the files around it, a day, a cluster.
     "pipeline": (
-        *("answers", "citations", "consistency", "decompose", "evidence", "pair_rules", "pairs", "refusals"),
+        *(
+            "answers",
+            "citations",
+            "consistency",
+            "decompose",
+            "escalation",
+            "evidence",
+            "pair_rules",
+            "pairs",
+            "refusals",
+        ),
         *(
             "rewording",
             "rivals",
@@ -148,7 +162,7 @@ MAY_IMPORT = {
     # The command line.
     "options": (),
     "progress": (),
-    "reports": ("compare", "metrics", "progress", "store"),
+    "reports": ("compare", "metrics", "progress", "referee_words", "store"),
     "operate": ("cluster", "estimate", "nightly", "plan", "progress", "store"),
     # The morning report: figures, words, forms, files.
     "trend": (),
@@ -249,13 +263,22 @@ MAY_IMPORT = {
     "doctor": ("doctor_checks", "progress"),
     "doctor_checks": ("checkpoint", "logfile", "output", "read", "shards", "tokenizer"),
     "cli_trust": ("calibration_run", "calibration_text", "canary_run", "doctor", "label_run", "options"),
-    "gate_files": ("gate", "golden", "progress", "report_words", "reports", "store"),
+    "gate_files": (
+        "gate",
+        "golden",
+        "layout",
+        "progress",
+        "referee_words",
+        "report_words",
+        "reports",
+        "store",
+    ),
     # Golden sets: a log apart, its rates, a night replayed, and how each looks.
     "apart": ("operate", "store"),
     "golden": ("gate", "metrics"),
     "evaluate": ("apart", "golden", "layout", "logrows", "read", "shards", "store"),
     "logrows": ("read", "shards"),
-    "replay": ("consistency",),
+    "replay": ("consistency", "prompt_texts"),
     "replay_sides": ("gate", "metrics"),
     "replay_run": (
         *(

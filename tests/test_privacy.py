@@ -18,7 +18,7 @@ from claimscore.jobs.operate import _check_claims_are_fresh, _recorded
 from claimscore.jobs.pipeline import Models
 from claimscore.jobs.plan import Weights, table_parts
 from claimscore.jobs.privacy import TEXTS, without_texts
-from claimscore.jobs.records import ANSWERS, CLAIMS, QUARANTINE, SCORES, VERDICTS
+from claimscore.jobs.records import ANSWERS, CLAIMS, QUARANTINE, REFEREE, SCORES, VERDICTS
 from claimscore.jobs.store import Store
 
 SECRETS = (
@@ -132,9 +132,10 @@ def test_every_column_of_a_table_is_known_to_hold_a_text_or_not():
         "scores": "request_id claim_index premise sample_index is_cited overlap n_tokens p_entailment p_neutral "
         "p_contradiction p_rival error",
         "verdicts": "request_id claim_index sentence_index start end verdict reason decided_by hallucination_type "
-        "citation_state cited_ids evidence_chunk_id evidence_start evidence_end p_entailment p_neutral p_contradiction "
+        "citation_state cited_ids evidence_chunk_id evidence_start evidence_end support p_entailment p_neutral p_contradiction "
         "conflict contradicting_chunk_id contradicting_start contradicting_end consistency n_samples_usable low_consistency "
-        "n_pairs source decompose_outcome",
+        "referee_outcome referee_said n_pairs source decompose_outcome",
+        "referee": "request_id claim_index turn reasons prompt_key finish_reason outcome said window",
         "answers": "request_id prompt_version model topic ts state groundedness citation_precision hallucinated action "
         "action_reason next_step failure_mode n_claims n_scored n_supported n_contradicted n_unsupported n_unscored "
         "n_cited_claims n_citation_ok n_fabricated_citations n_conflicts n_low_consistency retrieval_margin n_hedges "
@@ -145,6 +146,7 @@ def test_every_column_of_a_table_is_known_to_hold_a_text_or_not():
         "quarantine": QUARANTINE,
         "claims": CLAIMS,
         "scores": SCORES,
+        "referee": REFEREE,
         "verdicts": VERDICTS,
         "answers": ANSWERS,
     }

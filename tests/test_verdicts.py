@@ -57,6 +57,7 @@ def judge(
     novelty: dict | None = None,
     agreement: list[dict] | None = None,
     thresholds: Thresholds = THRESHOLDS,
+    replies: pa.Table | None = None,
     **config: Any,
 ) -> dict:
     """The verdict on claim 0."""
@@ -86,6 +87,7 @@ def judge(
         log=log,
         thresholds=thresholds,
         config=VerdictsConfig(**config),
+        replies=replies,
     )
     (row,) = table.to_pylist()
     return row
