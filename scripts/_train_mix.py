@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import _train_edits as edits
 from _train_rows import CAPTIONS, ENTAILMENT, Example, Topics, by_source, topics_of
 
-ROWS_A_ROUND = 6_000
+ROWS_A_ROUND = 3_000
 INVENTED = 0.28
 """Share of invented families beside the families of real rows."""
 TREATMENTS = {"plain": 0.36, "amid": 0.18, "gone": 0.08, "edit": 0.22, "sentence": 0.06, "cue": 0.05, "joined": 0.05}

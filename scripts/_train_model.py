@@ -35,9 +35,12 @@ CLASSES = ("contradiction", "entailment", "neutral")
 class PairClassifier(nn.Module):
     """Three logits of (premise, claim) pairs; only the low-rank parts, norms, pooler and classifier learn."""
 
-    def __init__(self, config: Mapping[str, Any], weights: Mapping[str, Tensor], *, seed: int) -> None:
+    def __init__(
+        self, config: Mapping[str, Any], weights: Mapping[str, Tensor], *, seed: int, first_layer: int = 0
+    ) -> None:
         super().__init__()
         self.config = dict(config)
+        self.first_layer = first_layer
         generator = torch.Generator().manual_seed(seed)
         self.learned = nn.ParameterDict()
         self.frozen: dict[str, Tensor] = {}
@@ -79,24 +82,37 @@ class PairClassifier(nn.Module):
         return self
 
     def forward(self, ids_BL: Tensor, mask_BL: Tensor) -> Tensor:
-        """Logits (B, 3) in fp32; `mask_BL` is true where there is a token."""
-        embedding = self.frozen["deberta.embeddings.word_embeddings.weight"]
-        x = self._norm("deberta.embeddings.LayerNorm", F.embedding(ids_BL, embedding).to(self.dtype))
-        x = x * mask_BL.unsqueeze(-1).to(x.dtype)
-        table = self._norm(
-            "deberta.encoder.LayerNorm", self.frozen["deberta.encoder.rel_embeddings.weight"].to(self.dtype)
-        )
-        table = table[self._rows(ids_BL.shape[1], table.device)]
-        hidden = torch.zeros_like(mask_BL, dtype=self.dtype).masked_fill_(~mask_BL, -1e4)[:, None, None, :]
-        for layer in range(self.config["num_hidden_layers"]):
-            x = self._layer(f"deberta.encoder.layer.{layer}", x, table, hidden)
+        """Logits (B, 3) in fp32; `mask_BL` is true where there is a token.
+
+        Layers below `first_layer` are run without being remembered for the backward pass: they do not learn.
+        """
+        with torch.set_grad_enabled(torch.is_grad_enabled() and not self.first_layer):
+            x, hidden = self._embedded(ids_BL, mask_BL), hidden_of(mask_BL, self.dtype)
+            table = self._table(ids_BL.shape[1])
+        n_layers = self.config["num_hidden_layers"]
+        for layer in range(n_layers):
+            learns = torch.is_grad_enabled() and layer >= self.first_layer
+            with torch.set_grad_enabled(learns):
+                x = self._layer(f"deberta.encoder.layer.{layer}", x, table, hidden, layer == n_layers - 1)
         first = x[:, 0].float()
         pooled = F.gelu(F.linear(first, self._own("pooler.dense.weight"), self._own("pooler.dense.bias")))
         return F.linear(pooled, self._own("classifier.weight"), self._own("classifier.bias"))
 
-    def _layer(self, name: str, x: Tensor, table: Tensor, hidden: Tensor) -> Tensor:
+    def _embedded(self, ids_BL: Tensor, mask_BL: Tensor) -> Tensor:
+        embedding = self.frozen["deberta.embeddings.word_embeddings.weight"]
+        x = self._norm("deberta.embeddings.LayerNorm", F.embedding(ids_BL, embedding).to(self.dtype))
+        return x * mask_BL.unsqueeze(-1).to(x.dtype)
+
+    def _table(self, length: int) -> Tensor:
+        """(2L - 1, E): the position rows of the distances -(L - 1) .. L - 1."""
+        rows = self.frozen["deberta.encoder.rel_embeddings.weight"].to(self.dtype)
+        return self._norm("deberta.encoder.LayerNorm", rows)[self._rows(length, rows.device)]
+
+    def _layer(self, name: str, x: Tensor, table: Tensor, hidden: Tensor, is_last: bool) -> Tensor:  # noqa: FBT001
         matrices = {part: self._merged(f"{name}.{part}") for part in ADAPTED}
-        out = self._attention(x, table, hidden, matrices)
+        out = self._attention(x, table, hidden, matrices, is_last)
+        if is_last:  # the head reads the first token alone
+            x = x[:, :1]
         out = self._product(matrices, "attention.output.dense", out)
         x = self._norm(f"{name}.attention.output.LayerNorm", out + x)
         out = F.gelu(self._product(matrices, "intermediate.dense", x))
@@ -104,19 +120,26 @@ class PairClassifier(nn.Module):
         return self._norm(f"{name}.output.LayerNorm", out + x)
 
     def _attention(
-        self, x: Tensor, table: Tensor, hidden: Tensor, matrices: dict[str, Any]
+        self, x: Tensor, table: Tensor, hidden: Tensor, matrices: dict[str, Any], is_last: bool  # noqa: FBT001
     ) -> Tensor:
         def heads(part: str, rows: Tensor) -> Tensor:  # (..., L, E) -> (..., H, L, D)
             out = self._product(matrices, f"attention.self.{part}", rows)
             return out.unflatten(-1, (self.config["num_attention_heads"], -1)).transpose(-2, -3)
 
-        q, k, v = heads("query_proj", x), heads("key_proj", x), heads("value_proj", x)
+        q = heads("query_proj", x[:, :1] if is_last else x)
+        k, v = heads("key_proj", x), heads("value_proj", x)
         scale = 1 / math.sqrt(3 * q.shape[-1])
         q = q * scale
-        scores = q @ k.transpose(-1, -2)
-        scores = scores + shifted(q @ heads("key_proj", table.flip(0)).transpose(-1, -2))
-        of_keys = k @ (heads("query_proj", table) * scale).transpose(-1, -2)
-        scores = scores + shifted(of_keys).transpose(-1, -2) + hidden
+        scores = q @ k.transpose(-1, -2) + hidden
+        length = x.shape[1]
+        if is_last:  # row 0 of what the shifts below give
+            scores = scores + q @ heads("key_proj", table[:length].flip(0)).transpose(-1, -2)
+            of_keys = k * (heads("query_proj", table[:length].flip(0)) * scale)
+            scores = scores + of_keys.sum(-1).unsqueeze(-2)
+        else:
+            scores = scores + shifted(q @ heads("key_proj", table.flip(0)).transpose(-1, -2))
+            of_keys = k @ (heads("query_proj", table) * scale).transpose(-1, -2)
+            scores = scores + shifted(of_keys).transpose(-1, -2)
         return (scores.softmax(-1) @ v).transpose(-2, -3).flatten(-2)
 
     def _rows(self, length: int, device: torch.device) -> Tensor:
@@ -166,6 +189,11 @@ class _LowRankProduct(torch.autograd.Function):
         grad_a = SCALE * (through_b.T @ rows).float()
         grad_b = SCALE * (grads.T @ through_a).float()
         return (grads @ whole).view_as(x), None, None, grad_a, grad_b
+
+
+def hidden_of(mask_BL: Tensor, dtype: torch.dtype) -> Tensor:
+    """What is added to scores: nothing for a token, so much for padding that it weighs nothing; (B, 1, 1, L)."""
+    return torch.zeros_like(mask_BL, dtype=dtype).masked_fill_(~mask_BL, -1e4)[:, None, None, :]
 
 
 def shifted(x: Tensor) -> Tensor:
