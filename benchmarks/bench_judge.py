@@ -25,7 +25,16 @@ from _quality_cases import Case, dev_cases, probe_cases
 from _quality_judge import CachedJudge
 from _quality_path import judge_cases, read_config
 from _quality_stats import summary
-from bench_quality import FLIPS_A_KIND, labels_of, measure_flips, measure_probes, record, show, supported, surroundings
+from bench_quality import (
+    FLIPS_A_KIND,
+    labels_of,
+    measure_flips,
+    measure_probes,
+    record,
+    show,
+    supported,
+    surroundings,
+)
 
 from claimscore.jobs.config import Config
 
@@ -70,7 +79,11 @@ def measure_nli(folder: Path, rows_a_source: int, judge: CachedJudge) -> dict[st
     names = ("entailment", "neutral", "contradiction")
     for row, of_row in zip(chosen, probs, strict=True):
         best = names[int(of_row.argmax())]
-        is_right = best == row["label"] if row["label"] else (best == "entailment") == (row["label2"] == "entailment")
+        is_right = (
+            best == row["label"]
+            if row["label"]
+            else (best == "entailment") == (row["label2"] == "entailment")
+        )
         right.setdefault(row["source"], []).append(is_right)
     entailed = np.array([row["label2"] == "entailment" for row in chosen])
     accuracy = {name: round(float(np.mean(found)), 4) for name, found in sorted(right.items())}
@@ -98,10 +111,17 @@ def calibration(probs: np.ndarray, entailed: np.ndarray) -> dict[str, float]:
 
     grid = np.round(np.arange(0.5, 3.01, 0.05), 2)
     best = min(grid, key=loss)
-    return {"ece": float(error), "log_loss": loss(1.0), "temperature": float(best), "log_loss_at_it": loss(best)}
+    return {
+        "ece": float(error),
+        "log_loss": loss(1.0),
+        "temperature": float(best),
+        "log_loss_at_it": loss(best),
+    }
 
 
-def measure_grounding(cases: list[Case], judge: CachedJudge, config: Config, resamples: int) -> dict[str, Any]:
+def measure_grounding(
+    cases: list[Case], judge: CachedJudge, config: Config, resamples: int
+) -> dict[str, Any]:
     """Whole context and the job's own path; of the latter also AUROC and false alarms by source, all rows."""
     labelled = labels_of(cases)
     one_pair = whole(cases, judge)
@@ -128,7 +148,10 @@ def measure(adapter: Path, args: argparse.Namespace, cases: list[Case]) -> dict[
     """Everything of one adapter."""
     judge, config = judge_of(adapter, read_config(args.judge, args.set), args.dtype)
     probes = probe_cases()
-    out: dict[str, Any] = {"fingerprint": judge.fingerprint, "thresholds": [config.card.entailment, config.card.contradiction]}
+    out: dict[str, Any] = {
+        "fingerprint": judge.fingerprint,
+        "thresholds": [config.card.entailment, config.card.contradiction],
+    }
     out["probes"] = measure_probes(probes, judge, config)
     out["flips_of_probes"] = measure_flips(probes, judge, config, None)
     if args.data:
@@ -141,10 +164,16 @@ def measure(adapter: Path, args: argparse.Namespace, cases: list[Case]) -> dict[
 def parse(arguments: Sequence[str]) -> argparse.Namespace:
     """The command line."""
     parser = argparse.ArgumentParser(description="Compare adapters of the demo judge.")
-    parser.add_argument("data", type=Path, nargs="?", help="folder with nli_dev and grounding_dev; none: probes")
-    parser.add_argument("--adapter", type=Path, action="append", required=True, help="once or more; the first is the base")
+    parser.add_argument(
+        "data", type=Path, nargs="?", help="folder with nli_dev and grounding_dev; none: probes"
+    )
+    parser.add_argument(
+        "--adapter", type=Path, action="append", required=True, help="once or more; the first is the base"
+    )
     parser.add_argument("--judge", type=Path, help="the card whose thresholds are used; default: the demo's")
-    parser.add_argument("--set", action="append", default=[], metavar="SECTION.KEY=VALUE", help="as `claimscore`")
+    parser.add_argument(
+        "--set", action="append", default=[], metavar="SECTION.KEY=VALUE", help="as `claimscore`"
+    )
     parser.add_argument("--nli-rows", type=int, default=60, help="rows of nli_dev a source")
     parser.add_argument("--rows-a-source", type=int, default=16, help="rows of grounding_dev a source")
     parser.add_argument("--dtype", default="bfloat16")

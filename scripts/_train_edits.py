@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import random
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable
 
 from _train_rows import (
     CONTRADICTION,
@@ -21,18 +21,20 @@ from _train_rows import (
     Topics,
     relabelled,
     sentences,
-    words,
 )
 
 NUMBER = re.compile(r"(?<![\w.,/-])(\d{1,3}(?:,\d{3})+|\d+)(\.\d+)?(?![\w/-]|[.,]\d)")
 _YEAR = re.compile(r"1[5-9]\d\d|20[0-4]\d")
 _TOGETHER = re.compile(r"[\s,/&()-]*(?:and|or|y)?[\s,/&()-]*")
-_SYMMETRIC = re.compile(r"\b(?:and|or|with|between|married|met|both|siblings?|brothers?|sisters?|equal|same|near)\b")
+_SYMMETRIC = re.compile(
+    r"\b(?:and|or|with|between|married|met|both|siblings?|brothers?|sisters?|equal|same|near)\b"
+)
 _BE = re.compile(r"\b(is|are|was|were|has|have|had|can|could|will|would|must|should)\b(?! not\b|n't)")
-_DENIAL = re.compile(r"\b(?:not|no|never|none|nobody|nothing|neither|nor|without|hardly|only|few|little)\b|n't\b", re.I)
+_DENIAL = re.compile(
+    r"\b(?:not|no|never|none|nobody|nothing|neither|nor|without|hardly|only|few|little)\b|n't\b",
+    re.IGNORECASE,
+)
 _SEVERAL_CLAUSES = re.compile(r"[,;?]|\b(?:if|unless|because|although|but|while|that|which|who|or)\b")
-_OPENS_ELSEWHERE = re.compile(r"(?:It|He|She|They|This|That|These|Those|His|Her|Its|Their|In addition|However)\b")
-
 CUES: tuple[tuple[re.Pattern[str], str], ...] = tuple(
     (re.compile(pattern), new)
     for pattern, new in (
@@ -40,8 +42,11 @@ CUES: tuple[tuple[re.Pattern[str], str], ...] = tuple(
         (r"\b(?:may|might|could) be\b", "is"),
         (r"\b(?:may|might|could) (?=[a-z]{3,}\b)(?!not|have|also)", "will "),
         (r"\b(?:reportedly|allegedly|probably|possibly|perhaps|supposedly|presumably|apparently|likely) ", ""),
-        (r"\b(is|are|was|were) (?:often |widely |generally |sometimes )?"
-         r"(?:considered|believed|thought|said|rumou?red|expected|reported|alleged) to be\b", r"\1"),
+        (
+            (r"\b(is|are|was|were) (?:often |widely |generally |sometimes )?(?:considered|believed|thought|said|rumou?red|"
+            r"expected|reported|alleged) to be\b"),
+            r"\1",
+        ),
         (r"^According to [^,]{3,60}, (\w)", r"\1"),
         (r"^[A-Z][\w .'-]{2,40}? (?:said|claimed|argued|believes|thinks|suggested|reported|alleged) that ", ""),
         (r"\b[Ss]ome of the\b", "all of the"),
@@ -109,11 +114,13 @@ def name_elsewhere(row: Example, topics: Topics, rng: random.Random) -> list[Exa
 
 def name_stranger(row: Example, topics: Topics, rng: random.Random) -> list[Example]:
     """A name of a true claim, one of another row's."""
-    strangers = [n for text in rng.sample(topics.by_source[row.source], min(8, len(topics.by_source[row.source])))
-                 for n in NAME.findall(text)[1:]]  # fmt: skip
+    known = topics.by_source[row.source]
+    strangers = [name for text in rng.sample(known, min(8, len(known))) for name in NAME.findall(text)[1:]]
     for found in _in_order(_names(row.claim), rng):
         size = len(found[0].split())
-        others = [n for n in strangers if len(n.split()) == size and n not in row.premise and n not in row.claim]
+        others = [
+            n for n in strangers if len(n.split()) == size and n not in row.premise and n not in row.claim
+        ]
         if found[0] in row.premise and others:
             return _twins(row, _put(row.claim, found, rng.choice(others)), NOT_ENTAILED, "name_stranger")
     return []
@@ -122,7 +129,7 @@ def name_stranger(row: Example, topics: Topics, rng: random.Random) -> list[Exam
 def names_exchanged(row: Example, topics: Topics, rng: random.Random) -> list[Example]:  # noqa: ARG001
     """Two names of a true claim change places, unless the claim may be as true either way round."""
     names = [m for m in _names(row.claim, first=True) if m[0] in row.premise]
-    if len(names) != 2 or _SYMMETRIC.search(row.claim) or names[0][0] == names[1][0]:  # noqa: PLR2004
+    if len(names) != 2 or _SYMMETRIC.search(row.claim) or names[0][0] == names[1][0]:
         return []
     one, two = names
     if set(one[0].split()) & set(two[0].split()) or _TOGETHER.fullmatch(row.claim[one.end() : two.start()]):
@@ -142,80 +149,18 @@ def negated(row: Example, topics: Topics, rng: random.Random) -> list[Example]: 
 
 def cue_dropped(row: Example, topics: Topics, rng: random.Random) -> list[Example]:  # noqa: ARG001
     """A sentence of the premise without what narrows or hedges it, beside the sentence as it stands."""
-    pieces = [s for s in sentences(row.premise) if 5 <= len(s.split()) <= 40]  # noqa: PLR2004
+    pieces = [s for s in sentences(row.premise) if 5 <= len(s.split()) <= 40]
     rng.shuffle(pieces)
     for piece in pieces:
         for pattern, new in CUES:
             bold = pattern.sub(new, piece, count=1)
-            if bold != piece and not _DENIAL.search(piece) and len(bold.split()) >= 4:  # noqa: PLR2004
+            if bold != piece and not _DENIAL.search(piece) and len(bold.split()) >= 4:
                 bold = bold[0].upper() + bold[1:]
                 return [
                     relabelled(row, row.premise, bold, NEUTRAL, "cue_dropped"),
                     relabelled(row, row.premise, piece, ENTAILMENT, "cue_kept"),
                 ]
     return []
-
-
-def sentence_of(row: Example, topics: Topics, rng: random.Random) -> list[Example]:
-    """A sentence amid other text is true, is unknown without itself, and is false with one value changed."""
-    pieces = [
-        s for s in sentences(row.premise) if 5 <= len(s.split()) <= 30 and not _OPENS_ELSEWHERE.match(s)  # noqa: PLR2004
-    ]
-    near = topics.near(row, rng.randint(2, 4), rng)
-    if not pieces or not near:
-        return []
-    claim = rng.choice(pieces)
-    around = mixed([*near, row.premise], rng)
-    out = [relabelled(row, around, claim, ENTAILMENT, "sentence_amid")]
-    if not any(len(words(claim) & words(text)) > 0.6 * len(words(claim)) for text in near):
-        out.append(relabelled(row, mixed(near, rng), claim, NEUTRAL, "sentence_gone"))
-    true = relabelled(row, around, claim, ENTAILMENT, "sentence_amid")
-    edits = [number_elsewhere, number_changed, name_elsewhere, negated]
-    rng.shuffle(edits)
-    changed = next((family for edit in edits if (family := edit(true, topics, rng))), [])
-    return [*out, *changed[:1]]
-
-
-def amid(row: Example, topics: Topics, rng: random.Random) -> list[Example]:
-    """The premise among others, label kept."""
-    near = topics.near(row, rng.randint(1, 4), rng)
-    return [relabelled(row, mixed([*near, row.premise], rng), row.claim, row.label, "amid")] if near else []
-
-
-def evidence_gone(row: Example, topics: Topics, rng: random.Random) -> list[Example]:
-    """Other text about the same thing, or the premise without its most telling sentence: nothing follows."""
-    if row.label == NEUTRAL or row.label == NOT_ENTAILED:
-        return []
-    near = topics.near(row, rng.randint(1, 3), rng)
-    pieces = sentences(row.premise)
-    if len(pieces) > 2:  # noqa: PLR2004
-        asked = words(row.claim)
-        told = max(pieces, key=lambda s: len(asked & words(s)))
-        rest = [s for s in pieces if s is not told]
-        if all(len(asked & words(s)) < 0.5 * len(asked) for s in rest):
-            near = [" ".join(rest), *near[:1]]
-    if not near:
-        return []
-    gone = relabelled(row, mixed(near, rng), row.claim, NEUTRAL, "evidence_gone")
-    kept = relabelled(row, mixed([*near[1:], row.premise], rng), row.claim, row.label, "evidence_kept")
-    return [gone, kept]
-
-
-def joined(row: Example, other: Example, topics: Topics, rng: random.Random) -> list[Example]:
-    """Two true claims as one, over both premises; without one premise half of it is unknown."""
-    if row.label != ENTAILMENT or other.label != ENTAILMENT or row.premise == other.premise:
-        return []
-    first = row.claim.rstrip(" .")
-    link = rng.choice([". ", ", and ", "; "])
-    second = other.claim if link == ". " or NAME.match(other.claim) else other.claim[0].lower() + other.claim[1:]
-    claim = f"{first}{link}{second}"
-    near = topics.near(row, 1, rng)
-    both = mixed([row.premise, other.premise, *near], rng)
-    half = mixed([rng.choice([row.premise, other.premise]), *near], rng)
-    return [
-        relabelled(row, both, claim, ENTAILMENT, "joined"),
-        relabelled(row, half, claim, NEUTRAL, "joined_half"),
-    ]
 
 
 VALUE_EDITS: tuple[Callable[[Example, Topics, random.Random], list[Example]], ...] = (
@@ -228,7 +173,7 @@ def value_edit(row: Example, topics: Topics, rng: random.Random) -> list[Example
     if row.label != ENTAILMENT:
         return []
     edits = list(VALUE_EDITS)
-    if rng.random() < 0.4:  # noqa: PLR2004 - else names would never be changed where there are numbers
+    if rng.random() < 0.4:
         rng.shuffle(edits)
     return next((family for edit in edits if (family := edit(row, topics, rng))), [])
 
@@ -241,13 +186,6 @@ def prefixed(example: Example, rng: random.Random) -> Example:
     return relabelled(example, example.premise, prefix + claim, example.label, example.kind)
 
 
-def mixed(texts: Sequence[str], rng: random.Random) -> str:
-    """The texts in any order, as one passage, as lines or as a list."""
-    order = list(texts)
-    rng.shuffle(order)
-    return rng.choices([" ", "\n", "\n- "], [8, 3, 1])[0].join(order)
-
-
 def other_number(text: str, rng: random.Random) -> str:
     """Another number that could stand in the same place: a digit, a step or a power of ten away."""
     plain = text.replace(",", "")
@@ -257,7 +195,11 @@ def other_number(text: str, rng: random.Random) -> str:
         new = str(int(plain) + rng.choice([-20, -10, -3, -2, -1, 1, 2, 3, 7, 10]))
     else:
         value = int(plain)
-        steps = [value * 10, value + rng.randint(1, 3 + value // 3), abs(value - rng.randint(1, 2 + value // 3))]
+        steps = [
+            value * 10,
+            value + rng.randint(1, 3 + value // 3),
+            abs(value - rng.randint(1, 2 + value // 3)),
+        ]
         digit = rng.randrange(len(plain))
         steps.append(int(plain[:digit] + rng.choice("123456789") + plain[digit + 1 :]))
         new = str(rng.choice([step for step in steps if step != value]))
@@ -275,8 +217,8 @@ def _put(text: str, found: re.Match[str], new: str) -> str:
     return text[: found.start()] + new + text[found.end() :]
 
 
-def _in_order(found: object, rng: random.Random) -> list[re.Match[str]]:
-    out = list(found)  # type: ignore[call-overload]
+def _in_order(found: Iterable[re.Match[str]], rng: random.Random) -> list[re.Match[str]]:
+    out = list(found)
     rng.shuffle(out)
     return out
 

@@ -6,19 +6,48 @@ it. Everything is drawn from the given generator.
 
 from __future__ import annotations
 
-import datetime
+import datetime as dt
 import random
 import re
 from dataclasses import dataclass
 
-_ONES = (
-    "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen "
-    "eighteen nineteen"
-).split()
-_TENS = "_ _ twenty thirty forty fifty sixty seventy eighty ninety".split()
-MONTHS = (
-    "January February March April May June July August September October November December".split()
-)
+_ONES = [
+    "zero",
+    "one",
+    "two",
+    "three",
+    "four",
+    "five",
+    "six",
+    "seven",
+    "eight",
+    "nine",
+    "ten",
+    "eleven",
+    "twelve",
+    "thirteen",
+    "fourteen",
+    "fifteen",
+    "sixteen",
+    "seventeen",
+    "eighteen",
+    "nineteen",
+]
+_TENS = ["_", "_", "twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety"]
+MONTHS = [
+    "January",
+    "February",
+    "March",
+    "April",
+    "May",
+    "June",
+    "July",
+    "August",
+    "September",
+    "October",
+    "November",
+    "December",
+]
 _ON_MONTH = re.compile(rf"\bon ((?:{'|'.join(MONTHS)}) \d{{4}})\b")
 _SCALES = ((10_000_000, "crore"), (1_000_000, "million"), (100_000, "lakh"), (1_000, "thousand"))
 _CURRENCIES = (
@@ -63,13 +92,13 @@ class Value:
 
 def spelled(n: int) -> str:
     """A whole number below a million in words."""
-    if n < 20:  # noqa: PLR2004
+    if n < 20:
         return _ONES[n]
-    if n < 100:  # noqa: PLR2004
+    if n < 100:
         return _TENS[n // 10] + (f"-{_ONES[n % 10]}" if n % 10 else "")
-    if n < 1000:  # noqa: PLR2004
+    if n < 1000:
         return f"{_ONES[n // 100]} hundred" + (f" and {spelled(n % 100)}" if n % 100 else "")
-    link = " and " if 0 < n % 1000 < 100 else " "  # noqa: PLR2004
+    link = " and " if 0 < n % 1000 < 100 else " "
     return f"{spelled(n // 1000)} thousand" + (f"{link}{spelled(n % 1000)}" if n % 1000 else "")
 
 
@@ -85,12 +114,12 @@ def indian(n: int) -> str:
 
 def notations(n: int) -> list[str]:
     """Ways to write a whole number."""
-    out = [str(n)] if n < 10_000 else []  # noqa: PLR2004
-    if n >= 1000:  # noqa: PLR2004
+    out = [str(n)] if n < 10_000 else []
+    if n >= 1000:
         out.append(f"{n:,}")
-    if n <= 100 or (n % 100 == 0 and n < 100_000):  # noqa: PLR2004
+    if n <= 100 or (n % 100 == 0 and n < 100_000):
         out.append(spelled(n))
-    if n >= 100_000 and n % 1000 == 0:  # noqa: PLR2004
+    if n >= 100_000 and n % 1000 == 0:
         out.append(indian(n))
     for scale, name in _SCALES:
         if scale <= n < 1000 * scale and n % (scale // 100) == 0:
@@ -101,13 +130,13 @@ def notations(n: int) -> list[str]:
 def count(rng: random.Random, low: int, high: int) -> Value:
     """A whole number; large ones are round as often as not."""
     n = rng.randint(low, high)
-    if n >= 2000 and rng.random() < 0.6:  # noqa: PLR2004
+    if n >= 2000 and rng.random() < 0.6:
         digits = 10 ** (len(str(n)) - rng.choice([1, 2]))
         n = max(digits, n // digits * digits)
     ways = notations(n)
     text = rng.choice(ways)
     wrong = [n + d for d in (1, -1, 2, 5, -3, 10) if n + d > 0] + [n * 10, n * 100, n + n // 2 + 1]
-    if n >= 10:  # noqa: PLR2004
+    if n >= 10:
         digits = list(str(n))
         k = rng.randrange(len(digits) - 1)
         digits[k], digits[k + 1] = digits[k + 1], digits[k]
@@ -130,7 +159,7 @@ def money(rng: random.Random, low: int = 2, high: int = 900) -> Value:
     """A price; what is not it differs in amount or in currency."""
     sign, word, code = rng.choice(_CURRENCIES)
     n = rng.randint(low, high)
-    if n > 2000:  # noqa: PLR2004
+    if n > 2000:
         n = n // 100 * 100
 
     def ways(amount: int, names: tuple[str, str, str]) -> list[str]:
@@ -151,14 +180,25 @@ def measure(rng: random.Random, units: tuple[str, ...] = ()) -> Value:
     n = rng.randint(2, 60)
     own = [f"{n} {short}", f"{n} {name}"]
     same = [f"{n * factor:,} {small}", f"{n * factor} {small_name}", f"{n * factor:,} {small_name}"]
-    if rng.random() < 0.35 and factor in {10, 100, 1000}:  # noqa: PLR2004
+    if rng.random() < 0.35 and factor in {10, 100, 1000}:
         part = rng.choice([0.5, 1.5, 2.5, 0.2, 1.2, 0.75, 3.4, 0.8])
         own = [f"{part} {short}", f"{part} {name}"]
         smaller = round(part * factor)
         same = [f"{smaller:,} {small}", f"{smaller:,} {small_name}"]
-        near = [f"{smaller * 10:,} {small}", f"{part * 2:g} {short}", f"{round(smaller / 10):,} {small_name}", f"{part} {small}"]
+        near = [
+            f"{smaller * 10:,} {small}",
+            f"{part * 2:g} {short}",
+            f"{round(smaller / 10):,} {small_name}",
+            f"{part} {small}",
+        ]
     else:
-        near = [f"{n * factor * 10:,} {small}", f"{n + 3} {short}", f"{n * 10} {name}", f"{n} {small_name}", f"{(n + 2) * factor:,} {small}"]
+        near = [
+            f"{n * factor * 10:,} {small}",
+            f"{n + 3} {short}",
+            f"{n * 10} {name}",
+            f"{n} {small_name}",
+            f"{(n + 2) * factor:,} {small}",
+        ]
         near += [f"{n} {_STRAY_UNITS[short]}"] if short in _STRAY_UNITS else []
     text = rng.choice(own)
     same += [w for w in own if w != text]
@@ -167,7 +207,7 @@ def measure(rng: random.Random, units: tuple[str, ...] = ()) -> Value:
 
 def percent(rng: random.Random) -> Value:
     """A share; as a fraction where it has a name."""
-    if rng.random() < 0.4:  # noqa: PLR2004
+    if rng.random() < 0.4:
         n, name = rng.choice(_SHARES)
         own = [f"{n}%", f"{n} percent", f"{n} per cent", name]
     else:
@@ -181,17 +221,21 @@ def percent(rng: random.Random) -> Value:
 
 def date(rng: random.Random, first: int = 1890, last: int = 2026) -> Value:
     """A day; the same in other forms or less exactly, and other days, months and years."""
-    day = datetime.date(rng.randint(first, last), rng.randint(1, 12), rng.randint(1, 28))
+    day = dt.date(rng.randint(first, last), rng.randint(1, 12), rng.randint(1, 28))
     own, less = _day_forms(day), [f"{MONTHS[day.month - 1]} {day.year}"]
     text = rng.choice(own)
     others = [
         day.replace(year=day.year + rng.choice([-10, -2, -1, 1, 2, 10])),
-        day.replace(month=(day.month + rng.randint(0, 9)) % 12 + 1 if day.month < 12 else 5),  # noqa: PLR2004
+        day.replace(month=(day.month + rng.randint(0, 9)) % 12 + 1 if day.month < 12 else 5),
         day.replace(day=day.day % 28 + 1),
     ]
     near = [rng.choice(_day_forms(other)) for other in others if other != day]
     wrong_month = MONTHS[(day.month + rng.randint(1, 8)) % 12]
-    near.append(f"{wrong_month} {day.year}" if wrong_month != MONTHS[day.month - 1] else f"{MONTHS[day.month - 1]} {day.year + 3}")
+    near.append(
+        f"{wrong_month} {day.year}"
+        if wrong_month != MONTHS[day.month - 1]
+        else f"{MONTHS[day.month - 1]} {day.year + 3}"
+    )
     return Value(text, tuple(w for w in own if w != text) + tuple(less), tuple(near))
 
 
@@ -201,7 +245,11 @@ def year(rng: random.Random, first: int = 1710, last: int = 2024) -> Value:
     century = (n - 1) // 100 + 1
     suffix = {1: "st", 2: "nd", 3: "rd"}.get(century % 10, "th") if century not in {11, 12, 13} else "th"
     same = (f"the {n // 10 * 10}s", f"the {century}{suffix} century")
-    near = (str(n + rng.choice([-1, 1, 10, -10, 3])), str(n + rng.choice([-100, 40, -30])), f"the {n // 10 * 10 + 20}s")
+    near = (
+        str(n + rng.choice([-1, 1, 10, -10, 3])),
+        str(n + rng.choice([-100, 40, -30])),
+        f"the {n // 10 * 10 + 20}s",
+    )
     return Value(str(n), same, near)
 
 
@@ -210,8 +258,16 @@ def clock(rng: random.Random) -> Value:
     hour, minute = rng.randint(6, 22), rng.choice([0, 0, 15, 30, 45])
     own = _clock_forms(hour, minute)
     text = rng.choice(own)
-    near = [rng.choice(_clock_forms(h, m)) for h, m in (((hour + 1) % 24, minute), ((hour + 12) % 24, minute), (hour, (minute + 30) % 60))]
+    near = [
+        rng.choice(_clock_forms(h, m))
+        for h, m in (((hour + 1) % 24, minute), ((hour + 12) % 24, minute), (hour, (minute + 30) % 60))
+    ]
     return Value(text, tuple(w for w in own if w != text), tuple(near))
+
+
+def capital(text: str) -> str:
+    """A text that begins with a capital letter."""
+    return text[0].upper() + text[1:]
 
 
 def on_month(sentence: str) -> str:
@@ -219,7 +275,7 @@ def on_month(sentence: str) -> str:
     return _ON_MONTH.sub(r"in \1", sentence)
 
 
-def _day_forms(day: datetime.date) -> list[str]:
+def _day_forms(day: dt.date) -> list[str]:
     month = MONTHS[day.month - 1]
     nth = {1: "st", 2: "nd", 3: "rd"}.get(day.day % 10, "th") if day.day not in {11, 12, 13} else "th"
     return [
@@ -229,6 +285,6 @@ def _day_forms(day: datetime.date) -> list[str]:
 
 
 def _clock_forms(hour: int, minute: int) -> list[str]:
-    half, twelve = ("am" if hour < 12 else "pm"), (hour - 1) % 12 + 1  # noqa: PLR2004
+    half, twelve = ("am" if hour < 12 else "pm"), (hour - 1) % 12 + 1
     out = [f"{hour:02d}:{minute:02d}", f"{twelve}:{minute:02d} {half}"]
     return [*out, f"{twelve} {half}"] if minute == 0 else out

@@ -27,7 +27,18 @@ CHANGED = (
     "The {n} went from {a} to {b}", "The {n} rose or fell from {a} to {b}", "Last year the {n} was {a}; this year it is {b}",
     "The {n}: {a} before, {b} after",
 )  # fmt: skip
-QUANTITIES = ("number of pupils", "rent", "speed limit", "yield", "membership", "price of a pass", "catch of herring", "workforce", "ration", "toll")
+QUANTITIES = (
+    "number of pupils",
+    "rent",
+    "speed limit",
+    "yield",
+    "membership",
+    "price of a pass",
+    "catch of herring",
+    "workforce",
+    "ration",
+    "toll",
+)
 
 
 def family(rng: random.Random) -> list[Example]:
@@ -41,10 +52,16 @@ def notation(rng: random.Random) -> list[Example]:
     make, sentences = rng.choice(FRAMES)
     value, frame = make(rng), rng.choice(sentences)
     premise = padded(f"{frame.format(v=value.text)}.", rng)
-    claims = [(value.other(rng), ENTAILMENT, "notation"), (value.wrong(rng), CONTRADICTION, "notation_near_miss")]
-    if rng.random() < 0.3:  # noqa: PLR2004
+    claims = [
+        (value.other(rng), ENTAILMENT, "notation"),
+        (value.wrong(rng), CONTRADICTION, "notation_near_miss"),
+    ]
+    if rng.random() < 0.3:
         claims.append((value.text, ENTAILMENT, "notation_same"))
-    return [Example(premise, forms.on_month(f"{frame.format(v=text)}."), label, kind, "invented") for text, label, kind in claims]
+    return [
+        Example(premise, forms.on_month(f"{frame.format(v=text)}."), label, kind, "invented")
+        for text, label, kind in claims
+    ]
 
 
 def change(rng: random.Random) -> list[Example]:
@@ -70,13 +87,13 @@ def change(rng: random.Random) -> list[Example]:
 def roughened(example: Example, rng: random.Random) -> Example:
     """Now and then the markup, capitals and line breaks of real pages; the meaning stays."""
     what = rng.random()
-    if what < 0.02:  # noqa: PLR2004
+    if what < 0.02:
         return replace(example, premise=example.premise.upper())
-    if what < 0.05:  # noqa: PLR2004
+    if what < 0.05:
         return replace(example, claim=_bold(example.claim, rng))
-    if what < 0.08:  # noqa: PLR2004
+    if what < 0.08:
         return replace(example, premise=_bold(example.premise, rng))
-    if what < 0.10 and "\n" not in example.premise:  # noqa: PLR2004
+    if what < 0.10 and "\n" not in example.premise:
         return replace(example, premise=example.premise.replace(" ", "\n", rng.randint(1, 3)))
     return example
 

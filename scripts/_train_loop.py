@@ -70,9 +70,7 @@ class Pairs:
         for premise, claim, example in zip(*sides, examples, strict=True):
             said = claim.ids[:MAX_CLAIM]
             room = self._max_pair - len(said) - 3
-            out.append(
-                ([self._cls, *premise.ids[:room], self._sep, *said, self._sep], example.label)
-            )
+            out.append(([self._cls, *premise.ids[:room], self._sep, *said, self._sep], example.label))
         return out
 
 
@@ -105,7 +103,9 @@ def train(
         mean = 0.98 * mean + 0.02 * loss.item()
         if step % 50 == 0:
             speed = n_tokens / (now - began + 1e-9)
-            tell(f"step {step} {used:.1%} loss {mean / (1 - 0.98**step):.4f} pairs {seen} tokens/s {speed:.0f}")
+            tell(
+                f"step {step} {used:.1%} loss {mean / (1 - 0.98**step):.4f} pairs {seen} tokens/s {speed:.0f}"
+            )
         if now - saved > 60 * plan.save_minutes:
             save()
             saved = now

@@ -12,12 +12,22 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import _train_edits as edits
+import _train_evidence as evidence
+from _train_invent import family as invented_family
 from _train_rows import CAPTIONS, ENTAILMENT, Example, Topics, by_source, topics_of
 
 ROWS_A_ROUND = 3_000
 INVENTED = 0.28
 """Share of invented families beside the families of real rows."""
-TREATMENTS = {"plain": 0.36, "amid": 0.18, "gone": 0.08, "edit": 0.22, "sentence": 0.06, "cue": 0.05, "joined": 0.05}
+TREATMENTS = {
+    "plain": 0.36,
+    "amid": 0.18,
+    "gone": 0.08,
+    "edit": 0.22,
+    "sentence": 0.06,
+    "cue": 0.05,
+    "joined": 0.05,
+}
 PREFIXED = 0.03
 WEIGHTS = {"snli": 0.35, "cad_nli": 0.35, "fever_dev_rte": 0.9, "feverous_dev": 2.0, "fool_me_twice": 2.0}
 """How often a row of a source is drawn, where not once: captions are unlike what a RAG system retrieves."""
@@ -41,7 +51,8 @@ class Mix:
 
     def rounds(self) -> Iterator[list[Example]]:
         """Rounds without end."""
-        number, left = 0, iter(())  # type: ignore[var-annotated]
+        number = 0
+        left: Iterator[Example] = iter(())
         while True:
             drawn: list[Example] = []
             while len(drawn) < min(ROWS_A_ROUND, len(self.rows)):
@@ -63,7 +74,7 @@ class Mix:
                 family = [row]
             out += family
             if self.invented and rng.random() < INVENTED:
-                out += invent(rng)
+                out += invented_family(rng)
         return [edits.prefixed(e, rng) if rng.random() < PREFIXED else e for e in out]
 
     def _deal(self, number: int) -> list[Example]:
@@ -83,23 +94,23 @@ class Mix:
             treatments |= {"sentence": 0.0, "cue": 0.0}
         what = rng.choices(list(treatments), list(treatments.values()))[0]
         if what == "amid":
-            return edits.amid(row, self.topics, rng)
+            return evidence.amid(row, self.topics, rng)
         if what == "gone":
-            return edits.evidence_gone(row, self.topics, rng)
+            return evidence.evidence_gone(row, self.topics, rng)
         if what == "sentence":
-            return edits.sentence_of(row, self.topics, rng)
+            return evidence.sentence_of(row, self.topics, rng)
         if what == "cue":
             return edits.cue_dropped(row, self.topics, rng)
         if what == "joined":
-            return edits.joined(row, self._entailed(rng), self.topics, rng)
+            return evidence.joined(row, self._entailed(rng), self.topics, rng)
         if what == "edit" and row.label == ENTAILMENT:
             return self._edited(row, rng)
         return [row]
 
     def _edited(self, row: Example, rng: random.Random) -> list[Example]:
         """An edit of the claim, in one of two cases amid other text."""
-        if rng.random() < 0.5:  # noqa: PLR2004
-            row = (edits.amid(row, self.topics, rng) or [row])[0]
+        if rng.random() < 0.5:
+            row = (evidence.amid(row, self.topics, rng) or [row])[0]
         return edits.value_edit(row, self.topics, rng)
 
     def _entailed(self, rng: random.Random) -> Example:
@@ -108,13 +119,6 @@ class Mix:
             if row.label == ENTAILMENT:
                 return row
         return self.rows[0]
-
-
-def invent(rng: random.Random) -> list[Example]:
-    """One invented family."""
-    from _train_invent import family
-
-    return family(rng)
 
 
 def counts(examples: Sequence[Example]) -> dict[str, int]:

@@ -108,7 +108,7 @@ class PairClassifier(nn.Module):
         rows = self.frozen["deberta.encoder.rel_embeddings.weight"].to(self.dtype)
         return self._norm("deberta.encoder.LayerNorm", rows)[self._rows(length, rows.device)]
 
-    def _layer(self, name: str, x: Tensor, table: Tensor, hidden: Tensor, is_last: bool) -> Tensor:  # noqa: FBT001
+    def _layer(self, name: str, x: Tensor, table: Tensor, hidden: Tensor, is_last: bool) -> Tensor:
         matrices = {part: self._merged(f"{name}.{part}") for part in ADAPTED}
         out = self._attention(x, table, hidden, matrices, is_last)
         if is_last:  # the head reads the first token alone
@@ -120,7 +120,7 @@ class PairClassifier(nn.Module):
         return self._norm(f"{name}.output.LayerNorm", out + x)
 
     def _attention(
-        self, x: Tensor, table: Tensor, hidden: Tensor, matrices: dict[str, Any], is_last: bool  # noqa: FBT001
+        self, x: Tensor, table: Tensor, hidden: Tensor, matrices: dict[str, Any], is_last: bool
     ) -> Tensor:
         def heads(part: str, rows: Tensor) -> Tensor:  # (..., L, E) -> (..., H, L, D)
             out = self._product(matrices, f"attention.self.{part}", rows)

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import _train_forms as forms
+from _train_forms import capital
 from _train_rows import CONTRADICTION, ENTAILMENT, NEUTRAL, NOT_ENTAILED, Example
 from _train_words import DOMAINS, MORE_AND_LESS, OPENERS, PEOPLE, PLACES, Attribute, Domain, subject
 
@@ -57,7 +58,9 @@ def make_world(rng: random.Random) -> World:
         seen: set[str] = set()
         for name in subjects:
             value, number = draw(attribute, rng)
-            while value.text in seen or (number is not None and number in (numbers.get((s, attribute.header)) for s in subjects)):
+            while value.text in seen or (
+                number is not None and number in (numbers.get((s, attribute.header)) for s in subjects)
+            ):
                 value, number = draw(attribute, rng)
             seen |= {value.text, *value.same}
             values[name, attribute.header] = value
@@ -72,7 +75,7 @@ def draw(attribute: Attribute, rng: random.Random) -> tuple[forms.Value, int | N
     if kind == "count":
         n = rng.randint(low, high)
         value = forms.count(random.Random(rng.random()), n, n)
-        return forms.Value(str(n) if n < 10_000 else f"{n:,}", tuple(forms.notations(n)), value.near), n  # noqa: PLR2004
+        return forms.Value(str(n) if n < 10_000 else f"{n:,}", tuple(forms.notations(n)), value.near), n
     if kind == "choice":
         text = rng.choice(attribute.choices)
         return forms.Value(text, (), tuple(c for c in attribute.choices if c != text)), None
@@ -90,7 +93,7 @@ def draw(attribute: Attribute, rng: random.Random) -> tuple[forms.Value, int | N
 
 def say(attribute: Attribute, name: str, value: str, rng: random.Random) -> str:
     """One sentence that gives a thing its value."""
-    return _capital(forms.on_month(rng.choice(attribute.templates).format(s=name, v=value))) + "."
+    return capital(forms.on_month(rng.choice(attribute.templates).format(s=name, v=value))) + "."
 
 
 def render(world: World, rng: random.Random) -> str:
@@ -100,26 +103,34 @@ def render(world: World, rng: random.Random) -> str:
     headers = [a.header for a in world.attributes]
     kind = world.domain.kind
     if style == "prose":
-        parts = [[say(a, name, shown[name, a.header], rng) for a in world.attributes] for name in world.subjects]
-        if rng.random() < 0.5:  # noqa: PLR2004 - one thing after another, or one attribute after another
+        parts = [
+            [say(a, name, shown[name, a.header], rng) for a in world.attributes] for name in world.subjects
+        ]
+        if rng.random() < 0.5:
             parts = [list(column) for column in zip(*parts, strict=True)]
         text = " ".join(sentence for part in parts for sentence in part)
-        return f"{rng.choice(OPENERS)} {text}" if rng.random() < 0.25 else text  # noqa: PLR2004
+        return f"{rng.choice(OPENERS)} {text}" if rng.random() < 0.25 else text
     if style == "table":
         lines = [f"| {kind} | " + " | ".join(headers) + " |", "|" + "---|" * (len(headers) + 1)]
-        lines = lines if rng.random() < 0.7 else lines[:1]  # noqa: PLR2004
-        return "\n".join([*lines, *(f"| {s} | " + " | ".join(shown[s, h] for h in headers) + " |" for s in world.subjects)])
+        lines = lines if rng.random() < 0.7 else lines[:1]
+        return "\n".join(
+            [*lines, *(f"| {s} | " + " | ".join(shown[s, h] for h in headers) + " |" for s in world.subjects)]
+        )
     if style == "rows":
-        return "\n".join(f"{kind}: {s}; " + "; ".join(f"{h}: {shown[s, h]}" for h in headers) for s in world.subjects)
+        return "\n".join(
+            f"{kind}: {s}; " + "; ".join(f"{h}: {shown[s, h]}" for h in headers) for s in world.subjects
+        )
     if style == "list":
-        return "\n".join(f"- {s}: " + ", ".join(f"{h.lower()} {shown[s, h]}" for h in headers) for s in world.subjects)
+        return "\n".join(
+            f"- {s}: " + ", ".join(f"{h.lower()} {shown[s, h]}" for h in headers) for s in world.subjects
+        )
     return "\n".join(f"{s}\n" + "\n".join(f"{h}: {shown[s, h]}" for h in headers) for s in world.subjects)
 
 
 def right(world: World, rng: random.Random) -> list[tuple[str, int, str]]:
     """The value of a thing, often in another notation."""
     name, attribute, value = _pick(world, rng)
-    text = value.other(rng) if rng.random() < 0.6 else value.text  # noqa: PLR2004
+    text = value.other(rng) if rng.random() < 0.6 else value.text
     kind = "record" if text == value.text else "record_notation"
     return [(say(attribute, name, text, rng), ENTAILMENT, kind)]
 
@@ -157,7 +168,9 @@ def elsewhere(world: World, rng: random.Random) -> list[tuple[str, int, str]]:
     if not others:
         return []
     wrong = world.values[name, rng.choice(others).header].text
-    return [] if wrong == value.text else [(say(attribute, name, wrong, rng), CONTRADICTION, "record_elsewhere")]
+    return (
+        [] if wrong == value.text else [(say(attribute, name, wrong, rng), CONTRADICTION, "record_elsewhere")]
+    )
 
 
 def stranger(world: World, rng: random.Random) -> list[tuple[str, int, str]]:
@@ -175,7 +188,13 @@ def unasked(world: World, rng: random.Random) -> list[tuple[str, int, str]]:
     if not rest:
         return []
     attribute = rng.choice(rest)
-    return [(say(attribute, rng.choice(world.subjects), draw(attribute, rng)[0].text, rng), NEUTRAL, "record_unasked")]
+    return [
+        (
+            say(attribute, rng.choice(world.subjects), draw(attribute, rng)[0].text, rng),
+            NEUTRAL,
+            "record_unasked",
+        )
+    ]
 
 
 def compared(world: World, rng: random.Random) -> list[tuple[str, int, str]]:
@@ -190,9 +209,16 @@ def compared(world: World, rng: random.Random) -> list[tuple[str, int, str]]:
         return []
     high, low = (one, two) if n > m else (two, one)
     more, fewer = MORE_AND_LESS[attribute.more]
-    true = rng.choice([more.format(a=high, b=low, n=attribute.noun), fewer.format(a=low, b=high, n=attribute.noun)])
-    false = rng.choice([more.format(a=low, b=high, n=attribute.noun), fewer.format(a=high, b=low, n=attribute.noun)])
-    return [(_capital(true), ENTAILMENT, "record_compared"), (_capital(false), CONTRADICTION, "record_compared_wrong")]
+    true = rng.choice(
+        [more.format(a=high, b=low, n=attribute.noun), fewer.format(a=low, b=high, n=attribute.noun)]
+    )
+    false = rng.choice(
+        [more.format(a=low, b=high, n=attribute.noun), fewer.format(a=high, b=low, n=attribute.noun)]
+    )
+    return [
+        (capital(true), ENTAILMENT, "record_compared"),
+        (capital(false), CONTRADICTION, "record_compared_wrong"),
+    ]
 
 
 def added(world: World, rng: random.Random) -> list[tuple[str, int, str]]:
@@ -203,7 +229,7 @@ def added(world: World, rng: random.Random) -> list[tuple[str, int, str]]:
     attribute = rng.choice(countable)
     one, two = rng.sample(world.subjects, 2)
     n, m = sorted((world.numbers[s, attribute.header] for s in (one, two)), reverse=True)
-    if rng.random() < 0.5:  # noqa: PLR2004
+    if rng.random() < 0.5:
         text, result = f"Together, {one} and {two} have {{n}} {attribute.noun}.", n + m
     else:
         text, result = f"The difference between {one} and {two} is {{n}} {attribute.noun}.", n - m
@@ -226,9 +252,9 @@ def counted(world: World, rng: random.Random) -> list[tuple[str, int, str]]:
     if below == n:
         return []
     return [
-        (f"{_capital(name)} has more than {below:,} {attribute.noun}.", ENTAILMENT, "record_limit"),
-        (f"{_capital(name)} has more than {above:,} {attribute.noun}.", CONTRADICTION, "record_limit_wrong"),
-        (f"{_capital(name)} has fewer than {above:,} {attribute.noun}.", ENTAILMENT, "record_limit"),
+        (f"{capital(name)} has more than {below:,} {attribute.noun}.", ENTAILMENT, "record_limit"),
+        (f"{capital(name)} has more than {above:,} {attribute.noun}.", CONTRADICTION, "record_limit_wrong"),
+        (f"{capital(name)} has fewer than {above:,} {attribute.noun}.", ENTAILMENT, "record_limit"),
     ]
 
 
@@ -238,10 +264,10 @@ def bare(world: World, rng: random.Random) -> list[tuple[str, int, str]]:
     wrong = value.wrong(rng)
     if any(wrong in (v.text, *v.same) for v in world.values.values()):
         return []
-    if rng.random() < 0.5:  # noqa: PLR2004
+    if rng.random() < 0.5:
         return [
-            (f"{_capital(value.other(rng))}.", ENTAILMENT, "bare"),
-            (f"{_capital(wrong)}.", NOT_ENTAILED, "bare_wrong"),
+            (f"{capital(value.other(rng))}.", ENTAILMENT, "bare"),
+            (f"{capital(wrong)}.", NOT_ENTAILED, "bare_wrong"),
         ]
     row = f"{world.domain.kind}: {name}; {attribute.header}: "
     return [(row + value.text, ENTAILMENT, "row"), (row + wrong, CONTRADICTION, "row_wrong")]
@@ -250,7 +276,3 @@ def bare(world: World, rng: random.Random) -> list[tuple[str, int, str]]:
 def _pick(world: World, rng: random.Random) -> tuple[str, Attribute, forms.Value]:
     name, attribute = rng.choice(world.subjects), rng.choice(world.attributes)
     return name, attribute, world.values[name, attribute.header]
-
-
-def _capital(text: str) -> str:
-    return text[0].upper() + text[1:]

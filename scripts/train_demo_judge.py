@@ -75,7 +75,12 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
 
     done = train(model, rounds(), plan, save, tell)
     told = {"from": "base" if args.start == "base" else Path(args.start).name, "seed": args.seed}
-    told |= done | {"drawn": mixed, "learning_rate": plan.learning_rate, "first_layer": args.first_layer, "dtype": args.dtype}
+    told |= done | {
+        "drawn": mixed,
+        "learning_rate": plan.learning_rate,
+        "first_layer": args.first_layer,
+        "dtype": args.dtype,
+    }
     args.out.with_suffix(".json").write_text(json.dumps(told, indent=1) + "\n")
     return told
 
@@ -98,8 +103,12 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--minutes", type=float, default=60.0)
     parser.add_argument("--steps", type=int, help="end after so many steps instead")
     parser.add_argument("--learning-rate", type=float, default=2e-4)
-    parser.add_argument("--flat-until", type=float, default=0.0, help="share of the run before the rate sinks")
-    parser.add_argument("--first-layer", type=int, default=0, help="layers below it stay: a quarter faster at 4")
+    parser.add_argument(
+        "--flat-until", type=float, default=0.0, help="share of the run before the rate sinks"
+    )
+    parser.add_argument(
+        "--first-layer", type=int, default=0, help="layers below it stay: a quarter faster at 4"
+    )
     parser.add_argument("--batch-tokens", type=int, default=1_600)
     parser.add_argument("--max-pair", type=int, default=256, help="tokens of a pair")
     parser.add_argument("--save-minutes", type=float, default=10.0)

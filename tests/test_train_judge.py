@@ -103,7 +103,11 @@ def test_an_adapter_merges_into_what_was_trained(base: Path, tmp_path: Path):
     merge_lora(weights, tmp_path / "adapter.safetensors")
     for name in ("config.json", "tokenizer.json"):
         (tmp_path / name).write_bytes((base / name).read_bytes())
-    save_file({k: v.contiguous() for k, v in weights.items()}, tmp_path / "model.safetensors", metadata={"format": "pt"})
+    save_file(
+        {k: v.contiguous() for k, v in weights.items()},
+        tmp_path / "model.safetensors",
+        metadata={"format": "pt"},
+    )
     (tmp_path / "adapter.safetensors").unlink()
 
     with torch.no_grad():
@@ -118,7 +122,9 @@ def test_layers_below_the_first_do_not_learn(base: Path):
 
     loss_of(model(ids, mask), [0, -1]).backward()
 
-    learns = {key.split("|")[3] for key, p in model.learned.items() if p.grad is not None and "|layer|" in key}
+    learns = {
+        key.split("|")[3] for key, p in model.learned.items() if p.grad is not None and "|layer|" in key
+    }
     assert learns == {"1", "2"}
 
 
