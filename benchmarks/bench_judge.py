@@ -156,6 +156,7 @@ def measure(adapter: Path, args: argparse.Namespace, cases: list[Case]) -> dict[
     out["flips_of_probes"] = measure_flips(probes, judge, config, None)
     if args.data:
         out["nli_dev"] = measure_nli(args.data, args.nli_rows, judge)
+    if cases:
         out["grounding"] = measure_grounding(cases, judge, config, args.resamples)
         out["flips_of_dev"] = measure_flips(cases, judge, config, FLIPS_A_KIND)
     return out
@@ -175,7 +176,7 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
         "--set", action="append", default=[], metavar="SECTION.KEY=VALUE", help="as `claimscore`"
     )
     parser.add_argument("--nli-rows", type=int, default=60, help="rows of nli_dev a source")
-    parser.add_argument("--rows-a-source", type=int, default=16, help="rows of grounding_dev a source")
+    parser.add_argument("--rows-a-source", type=int, default=16, help="of grounding_dev; 0: none")
     parser.add_argument("--dtype", default="bfloat16")
     parser.add_argument("--resamples", type=int, default=200)
     parser.add_argument("--out", type=Path, help="result file; default: benchmarks/results/")
@@ -185,7 +186,7 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
 def main(arguments: Sequence[str]) -> int:
     """Measure each adapter and print them beside each other."""
     args = parse(arguments)
-    cases = dev_cases(args.data, args.rows_a_source) if args.data else []
+    cases = dev_cases(args.data, args.rows_a_source) if args.data and args.rows_a_source else []
     found = {adapter.stem: measure(adapter, args, cases) for adapter in args.adapter}
     for table in tables(found):
         show(*table)
@@ -204,8 +205,8 @@ def tables(found: dict[str, dict[str, Any]]) -> list[tuple[str, dict[str, dict[s
             inner: Any = result
             for key in path:
                 inner = inner.get(key, {})
-            for row, value in inner.items():
-                value = value.get(field) if field and isinstance(value, dict) else value
+            for row, held in inner.items():
+                value = held.get(field) if field and isinstance(held, dict) else held
                 if isinstance(value, int | float):
                     out.setdefault(row, {})[name] = value
         return out
