@@ -10,8 +10,14 @@ import re
 from collections.abc import Sequence
 
 from _train_edits import name_elsewhere, negated, number_changed, number_elsewhere
+from _train_forms import capital, spelled
 from _train_rows import ENTAILMENT, NAME, NEUTRAL, NOT_ENTAILED, Example, Topics, relabelled, sentences, words
 
+MOST_SPELLED = 100
+_THING = re.compile(
+    r"\b(?:(?:on|in|at|to|from|by|with) )?(?:the|a|an|his|her|their) [a-z]+(?: [a-z]+)?(?=[.,;])"
+)
+_COUNT = re.compile(r"(?<![\w.,])\d{1,4}(?: [a-z]{3,})?(?![\w.,]*\d)")
 _OPENS_ELSEWHERE = re.compile(
     r"(?:It|He|She|They|This|That|These|Those|His|Her|Its|Their|In addition|However)\b"
 )
@@ -79,6 +85,32 @@ def joined(row: Example, other: Example, topics: Topics, rng: random.Random) -> 
         relabelled(row, both, claim, ENTAILMENT, "joined"),
         relabelled(row, half, claim, NEUTRAL, "joined_half"),
     ]
+
+
+def fragment(row: Example, topics: Topics, rng: random.Random) -> list[Example]:
+    """A bare answer: a name, a count or a thing of the premise alone is backed by it, one of another premise is not."""
+    held = _answers(row.premise)
+    strangers = [
+        answer
+        for text in rng.sample(topics.by_source[row.source], min(6, len(topics.by_source[row.source])))
+        for answer in _answers(text)
+        if answer.casefold() not in row.premise.casefold() and not words(answer) & words(row.premise)
+    ]
+    if not held or not strangers:
+        return []
+    said = rng.choice(held)
+    first, _, rest = said.partition(" ")
+    if first.isdigit() and int(first) <= MOST_SPELLED and rng.random() < 0.5:
+        said = f"{spelled(int(first))} {rest}".strip()
+    return [
+        relabelled(row, row.premise, capital(f"{said}."), ENTAILMENT, "fragment"),
+        relabelled(row, row.premise, capital(f"{rng.choice(strangers)}."), NOT_ENTAILED, "fragment_other"),
+    ]
+
+
+def _answers(text: str) -> list[str]:
+    names = [m[0] for m in NAME.finditer(text) if m.start() > 0 and text[m.start() - 1] == " "]
+    return [*names, *(m[0] for m in _THING.finditer(text)), *(m[0] for m in _COUNT.finditer(text))]
 
 
 def mixed(texts: Sequence[str], rng: random.Random) -> str:

@@ -20,14 +20,8 @@ ROWS_A_ROUND = 3_000
 INVENTED = 0.28
 """Share of invented families beside the families of real rows."""
 TREATMENTS = {
-    "plain": 0.36,
-    "amid": 0.18,
-    "gone": 0.08,
-    "edit": 0.22,
-    "sentence": 0.06,
-    "cue": 0.05,
-    "joined": 0.05,
-}
+    "plain": 0.35, "amid": 0.18, "gone": 0.08, "edit": 0.20, "sentence": 0.06, "cue": 0.05, "joined": 0.04, "fragment": 0.04,
+}  # fmt: skip
 PREFIXED = 0.03
 WEIGHTS = {"snli": 0.35, "cad_nli": 0.35, "fever_dev_rte": 0.9, "feverous_dev": 2.0, "fool_me_twice": 2.0}
 """How often a row of a source is drawn, where not once: captions are unlike what a RAG system retrieves."""
@@ -91,7 +85,7 @@ class Mix:
     def _family(self, row: Example, rng: random.Random) -> list[Example]:
         treatments = dict(TREATMENTS)
         if row.source in CAPTIONS:
-            treatments |= {"sentence": 0.0, "cue": 0.0}
+            treatments |= {"sentence": 0.0, "cue": 0.0, "fragment": 0.01}
         what = rng.choices(list(treatments), list(treatments.values()))[0]
         if what == "amid":
             return evidence.amid(row, self.topics, rng)
@@ -101,6 +95,8 @@ class Mix:
             return evidence.sentence_of(row, self.topics, rng)
         if what == "cue":
             return edits.cue_dropped(row, self.topics, rng)
+        if what == "fragment":
+            return evidence.fragment(row, self.topics, rng)
         if what == "joined":
             return evidence.joined(row, self._entailed(rng), self.topics, rng)
         if what == "edit" and row.label == ENTAILMENT:

@@ -149,6 +149,15 @@ def test_a_sentence_of_the_premise_is_entailed_only_beside_itself(topics: Topics
                 assert (row.claim in row.premise) == (row.label == ENTAILMENT)
 
 
+def test_a_bare_answer_is_backed_only_where_it_stands(topics: Topics):
+    """A fragment of the premise is entailed, in digits or words; one of another premise is not."""
+    row = Example("Ada Brook sent 12 crates to Cora Dent by the old canal.", "x", ENTAILMENT, "plain", "own")
+    for own, other in _families(evidence.fragment, topics, row):
+        assert own.claim in {"Cora Dent.", "12 crates.", "Twelve crates.", "By the old canal."}
+        assert other.claim.rstrip(".").casefold() not in row.premise.casefold()
+        assert (own.label, other.label) == (ENTAILMENT, NOT_ENTAILED)
+
+
 def test_a_prefix_keeps_the_claim_and_its_label(rng: random.Random):
     """What a chat model says first is put before the claim; nothing else changes."""
     said = edits.prefixed(ROW, rng)
