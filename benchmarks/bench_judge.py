@@ -24,7 +24,7 @@ from _quality_baselines import room, whole
 from _quality_cases import Case, dev_cases, probe_cases
 from _quality_judge import CachedJudge
 from _quality_path import judge_cases, read_config
-from _quality_stats import summary
+from _quality_stats import balanced_accuracy, macro, summary
 from bench_quality import (
     FLIPS_A_KIND,
     labels_of,
@@ -41,6 +41,7 @@ from claimscore.jobs.config import Config
 ROOT = Path(__file__).resolve().parent.parent
 BUILT = ROOT / "build" / "judges"
 BINS = 10
+SWEPT = (0.4, 0.5, 0.6, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95)
 KEPT = ("threshold", "ba_card", "ba_fitted", "auroc", "auroc_95", "auroc_all_rows", "catch_at_5")
 
 
@@ -91,6 +92,7 @@ def measure_nli(folder: Path, rows_a_source: int, judge: CachedJudge) -> dict[st
         "n": len(chosen),
         "accuracy": accuracy | {"mean of sources": round(float(np.mean(list(accuracy.values()))), 4)},
         "calibration": calibration(probs[:, 0], entailed),
+        "contradiction": contradiction(probs[:, 2], chosen),
     }
 
 
@@ -119,6 +121,19 @@ def calibration(probs: np.ndarray, entailed: np.ndarray) -> dict[str, float]:
     }
 
 
+def contradiction(probs: np.ndarray, rows: list[dict[str, Any]]) -> dict[str, dict[str, float]]:
+    """Precision and recall of P(contradiction) at several thresholds, over rows with a three-way label."""
+    known = np.array([row["label"] is not None for row in rows])
+    true = np.array([row["label"] == "contradiction" for row in rows])
+    return {
+        f"{t:.2f}": {
+            "precision": float(true[known & (probs >= t)].mean()),
+            "recall": float((probs[known & true] >= t).mean()),
+        }
+        for t in (0.5, 0.7, 0.8, 0.9, 0.95)
+    }
+
+
 def measure_grounding(
     cases: list[Case], judge: CachedJudge, config: Config, resamples: int
 ) -> dict[str, Any]:
@@ -144,6 +159,29 @@ def measure_grounding(
     return out
 
 
+def sweep(
+    cases: list[Case], probes: list[Case], judge: CachedJudge, config: Config
+) -> dict[str, dict[str, float]]:
+    """The job's verdicts at other entailment thresholds of the card: balanced accuracy of both halves, alarms, probes."""
+    labelled = labels_of(cases)
+    fit, unseen, fine = labelled.is_fit, ~labelled.is_fit, labelled.labels
+    out = {}
+    for threshold in SWEPT:
+        card = dataclasses.replace(config.card, entailment=threshold)
+        there = dataclasses.replace(config, judge=dataclasses.replace(config.judge, judge_card=card))
+        predicted = supported(judge_cases(cases, judge, there))
+        found = measure_probes(probes, judge, there)["all"]
+        out[f"{threshold:.2f}"] = {
+            "ba_fit_half": macro(labelled.take(fit), predicted[fit], balanced_accuracy),
+            "ba_unseen": macro(labelled.take(unseen), predicted[unseen], balanced_accuracy),
+            "alarms_fit_half": float((~predicted[fit & fine]).mean()),
+            "alarms_unseen": float((~predicted[unseen & fine]).mean()),
+            "probes_right": found["right"],
+            "probes_side": found["right_side"],
+        }
+    return out
+
+
 def measure(adapter: Path, args: argparse.Namespace, cases: list[Case]) -> dict[str, Any]:
     """Everything of one adapter."""
     judge, config = judge_of(adapter, read_config(args.judge, args.set), args.dtype)
@@ -159,6 +197,7 @@ def measure(adapter: Path, args: argparse.Namespace, cases: list[Case]) -> dict[
     if cases:
         out["grounding"] = measure_grounding(cases, judge, config, args.resamples)
         out["flips_of_dev"] = measure_flips(cases, judge, config, FLIPS_A_KIND)
+        out["thresholds_swept"] = sweep(cases, probes, judge, config)
     return out
 
 
@@ -190,6 +229,8 @@ def main(arguments: Sequence[str]) -> int:
     found = {adapter.stem: measure(adapter, args, cases) for adapter in args.adapter}
     for table in tables(found):
         show(*table)
+    for name, result_of in found.items():
+        show(f"thresholds: {name}", result_of.get("thresholds_swept", {}))
     result = surroundings(arguments, script="benchmarks/bench_judge.py", name="judge") | {"adapters": found}
     print(f"\nwritten to {record(result, args.out)}")
     print(json.dumps(result))
