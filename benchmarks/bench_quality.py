@@ -190,28 +190,30 @@ def _cell(value: Any) -> str:
 def record(result: dict[str, Any], out: Path | None) -> Path:
     """Write the result file and give its path."""
     today = datetime.now(UTC).date()
-    path = out or ROOT / "benchmarks" / "results" / f"{today}_cpu{os.cpu_count()}_quality.json"
+    path = out or ROOT / "benchmarks" / "results" / f"{today}_cpu{os.cpu_count()}_{result['name']}.json"
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(result, indent=1, sort_keys=False) + "\n", encoding="utf-8")
     return path
 
 
-def surroundings(command: Sequence[str]) -> dict[str, Any]:
+def surroundings(
+    command: Sequence[str], *, script: str = "benchmarks/bench_quality.py", name: str = "quality"
+) -> dict[str, Any]:
     """What made a result: command (absolute paths by their last name), commit, versions, machine."""
     told = [Path(word).name if Path(word).is_absolute() else word for word in command]
     done = subprocess.run(
         ["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=False, cwd=ROOT
     )
     versions = {}
-    for name in PACKAGES:
+    for package in PACKAGES:
         try:
-            versions[name] = version(name)
+            versions[package] = version(package)
         except PackageNotFoundError:
-            versions[name] = "absent"
+            versions[package] = "absent"
     return {
-        "name": "quality",
+        "name": name,
         "recorded_at": datetime.now(UTC).isoformat(timespec="seconds"),
-        "command": shlex.join(["python", "benchmarks/bench_quality.py", *told]),
+        "command": shlex.join(["python", script, *told]),
         "commit": done.stdout.strip() or "unknown",
         "machine": {"cpus": os.cpu_count(), "system": platform.system(), "processor": platform.machine()},
         "versions": versions,

