@@ -168,13 +168,14 @@ def test_a_trace_without_retrieval_says_so(tmp_path: Path):
     assert (found.row["chunks"], found.manifest["evidence_rules"]) == ([], {"none_found": 1})
 
 
-def test_what_an_evaluator_retrieved_is_not_evidence(tmp_path: Path):
-    """A judge looks things up for itself, and its words are no answer."""
-    judge = span("judge", "EVALUATOR", at=2, output__value="bad")
+@pytest.mark.parametrize("kind", ["EVALUATOR", "GUARDRAIL"])
+def test_what_a_judge_retrieved_is_not_evidence(tmp_path: Path, kind: str):
+    """A judge looks things up for itself, before the answer or after, and its words are no answer."""
+    judge = span("judge", kind, at=2, output__value="bad")
     looked = retriever(POOL, name="look", at=3, parent="judge")
-    said = {**llm(at=4, name="opinion"), "parent_id": "judge", "attributes.llm.model_name": "judge-model"}
+    said = {**llm(at=7, name="opinion"), "parent_id": "judge", "attributes.llm.model_name": "judge-model"}
 
-    found = run_import(tmp_path, "phoenix", [root(), retriever(FEE), llm(at=2), judge, looked, said]).row
+    found = run_import(tmp_path, "phoenix", [root(), retriever(FEE), llm(at=5), judge, looked, said]).row
 
     assert (texts(found), found["model"]) == ([FEE], "m")
 
