@@ -816,7 +816,7 @@ def _typed(where: str, hint: Any, value: Any) -> Any:
     if origin is types.UnionType:
         hint = next(arg for arg in args if arg is not types.NoneType)
         return _typed(where, hint, value)
-    if dataclasses.is_dataclass(hint):
+    if isinstance(hint, type) and dataclasses.is_dataclass(hint):
         return _section(Path(where), "", hint, value)
     if origin is tuple:
         if isinstance(value, str):

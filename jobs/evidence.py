@@ -94,7 +94,7 @@ def window_pairs(
                 group.rows[kept],
                 group.places[kept],
                 is_cited=cited[kept],
-                overlap=counts[kept] / max(1, n_tokens),
+                overlap=(counts[kept] / max(1, n_tokens)).astype(np.float32),
                 sample=None,
             )
     return found.table(texts.cut), _unpaired(claims, errors)
@@ -186,7 +186,7 @@ def sample_pairs(
                     group.rows,
                     np.full(len(group.rows), -1, dtype=np.int32),
                     is_cited=np.zeros(len(group.rows), dtype=np.bool_),
-                    overlap=counts / max(1, n_tokens),
+                    overlap=(counts / max(1, n_tokens)).astype(np.float32),
                     sample=sample_index[k],
                 )
     return found.table(texts.cut)
@@ -255,14 +255,14 @@ def _select(group: Group, shared: Ints, cited: Bools, max_windows: int) -> Ints:
     """Windows to judge, ascending: all of cited chunks; of the rest the best, and the best one of the best chunks."""
     rest = np.flatnonzero(~cited)
     if len(rest) <= max_windows:
-        return np.arange(len(cited))
+        return np.arange(len(cited), dtype=np.int32)
     order = rest[np.lexsort((-shared[rest], group.is_repeat[rest]))]
     _, best_of_chunk = np.unique(group.places[order], return_index=True)
     of_chunks = order[np.sort(best_of_chunk)][:max_windows]
     kept = cited.copy()
     kept[order[:max_windows]] = True
     kept[of_chunks] = True
-    return np.flatnonzero(kept)
+    return np.flatnonzero(kept).astype(np.int32)
 
 
 def _join(pairs: pa.Table, chosen: list[list[int]], overlap: list[float]) -> pa.Table:
