@@ -24,7 +24,6 @@ from claimscore.jobs import (
     import_phoenix,
     import_trulens,
 )
-from claimscore.jobs.config import ReadConfig
 from claimscore.jobs.errors import InputError
 from claimscore.jobs.import_counts import Tally, manifest_of
 from claimscore.jobs.import_files import Export, list_exports, read_rows
@@ -46,8 +45,8 @@ TOOLS: dict[str, Tool] = {
     "mlflow": import_mlflow.TOOL,
     "trulens": import_trulens.TOOL,
 }
-_LIMITS = ReadConfig(logs="")
-"""What the log's reader takes by default: of texts of one answer and its chunks, and of the answer alone."""
+_MAX_BYTES = 64 << 20
+"""Texts of one answer and its chunks. Generous: which rows are too large to judge is the run's decision ([read])."""
 _SPANS_A_FRAME = 4_096
 _ROWS_A_BATCH = 1_000
 _META = ("updated", "n_dropped", "file", "row")
@@ -207,7 +206,7 @@ def _fit(rows: list[dict[str, Any]], tally: Tally) -> Iterator[pa.Table]:
         names = [name for name in _COLUMNS if named or name != "request_id"]
         arrays = {name: pa.array([row[name] for row in part], LOG.field(name).type) for name in names}
         columns = {name: Column(name, (name,), LOG.field(name).type, PLAIN) for name in names}
-        batch = fit_batch(arrays, columns, _LIMITS.max_row_bytes, _LIMITS.max_answer_bytes)
+        batch = fit_batch(arrays, columns, _MAX_BYTES, _MAX_BYTES)
         for index, problem in batch.bad.items():
             tally.refuse(part[index], problem)
         meta = pa.Table.from_pylist([{k: row[k] for k in _META} for row in part], _meta_schema(only=True))
