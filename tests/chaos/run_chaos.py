@@ -11,6 +11,7 @@ import json
 import random
 import secrets
 import shutil
+import sys
 import tempfile
 import time
 from collections import Counter
@@ -24,11 +25,22 @@ _QUICK = 2 / 3
 """Share of the time for runs without Ray."""
 
 
-def kill_quick_runs(folder: Path, seed: int, until: float, n_kills: int) -> Counter[str]:
-    """One of each kind of boundary, then random moments until the time is over and there were `n_kills`."""
-    with Campaign(folder, seed) as campaign:
-        campaign.boundary_kills(all_of_them=False)
-        campaign.random_kills(lambda counts: time.monotonic() > until and counts["random kills"] >= n_kills)
+def kill_quick_runs(folder: Path, seed: int, until: float, n_kills: int, *, small: bool) -> Counter[str]:
+    """Random moments until the time is over and there were `n_kills`, then one of each kind of boundary."""
+    told = [time.monotonic()]
+
+    def is_enough(counts: Counter[str]) -> bool:
+        if time.monotonic() > told[0] + 60:
+            told[0] = time.monotonic()
+            print(dict(counts), flush=True)
+        return time.monotonic() > until and counts["random kills"] >= n_kills
+
+    with Campaign(folder, seed, small=small) as campaign:
+        try:
+            campaign.random_kills(is_enough)
+            campaign.boundary_kills(all_of_them=False)
+        except KeyboardInterrupt:
+            print("interrupted: the counts so far", flush=True)
     return campaign.counts
 
 
@@ -55,6 +67,7 @@ def main() -> None:
     )
     parser.add_argument("--minutes", type=float, default=10, help="how long; 10 if not given")
     parser.add_argument("--kills", type=int, default=0, help="random kills at least, however long it takes")
+    parser.add_argument("--small", action="store_true", help="two shards and not six: more kills a minute")
     parser.add_argument("--seed", type=int, default=None, help="to draw the same moments again")
     parser.add_argument(
         "--record", type=Path, default=None, metavar="FILE", help="JSON to write the counts to"
@@ -66,14 +79,17 @@ def main() -> None:
     quick, on_ray = folder / "quick", folder / "ray"
     quick.mkdir()
     on_ray.mkdir()
-    counts = kill_quick_runs(quick, seed, began + _QUICK * 60 * arguments.minutes, arguments.kills)
-    counts += kill_on_ray(on_ray, seed, began + 60 * arguments.minutes)
+    counts = kill_quick_runs(
+        quick, seed, began + _QUICK * 60 * arguments.minutes, arguments.kills, small=arguments.small
+    )
+    if time.monotonic() < began + 60 * arguments.minutes:
+        counts += kill_on_ray(on_ray, seed, began + 60 * arguments.minutes)
     shutil.rmtree(folder)
     for name, n in counts.items():
         print(f"{n:>8,}  {name}")
     if arguments.record:
         result = harness.card("chaos") | {
-            "command": f"scripts/chaos --minutes {arguments.minutes:g} --kills {arguments.kills}",
+            "command": " ".join(["scripts/chaos", *(part for part in sys.argv[1:] if "/" not in part)]),
             "seed": seed,
             "wall_s": round(time.monotonic() - began, 1),
             "counts": dict(counts),
