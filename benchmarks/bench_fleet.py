@@ -42,7 +42,7 @@ from claimscore.jobs.shard_run import run_shard
 from claimscore.jobs.store import Store
 
 DATE, IN_FLIGHT_A_NODE = "2026-01-01", 4
-NODE = {"num_cpus": 2, "object_store_memory": 100 * 1024**2, "include_dashboard": False}
+NODE = {"num_cpus": IN_FLIGHT_A_NODE, "object_store_memory": 100 * 1024**2, "include_dashboard": False}
 stub_models = bench_job.load(harness.ROOT / "tests" / "stub_models.py")
 model = bench_job.load(harness.ROOT / "scripts" / "simulate_fleet.py")
 
@@ -128,15 +128,14 @@ def shard_on_a_gpu(rates: Mapping[str, float]) -> Callable[..., Any]:
 def real_run(
     nodes: Cluster, folder: Path, n_shards: int, rows: int, n_nodes: int, rates: Mapping[str, float]
 ) -> Any:
-    """Seconds of `n_shards` shards on so many nodes with a GPU each, after a shard a node that is not counted.
+    """Seconds of `n_shards` shards on so many nodes with a GPU each; workers are started by as many shards before them.
 
     Gives the wall time, and of each shard where its seconds went.
     """
     synthetic_log.ROWS_A_GROUP = rows  # a row group is never cut
-    warm = 2 * n_nodes
+    warm = in_flight = IN_FLIGHT_A_NODE * n_nodes
     synthetic_log.write(folder / "log.parquet", (n_shards + warm) * rows, shape=synthetic_log.SHORT)
     path = bench_job.write_config(folder, folder / "log.parquet", rows)
-    in_flight = IN_FLIGHT_A_NODE * n_nodes
     config = load_config(path, [f"cluster.address={nodes.address}", f"cluster.shards_in_flight={in_flight}"])
     plan = plan_day(config, Store(config.store.out, config.store), Weights.of(config), DATE)
     cluster._run_shard = shard_on_a_gpu(rates)  # noqa: SLF001 - the models are what is not real here
@@ -186,7 +185,7 @@ def main() -> None:
     shards: list[dict[str, float]] = []
     rows = []
     nodes, n_started = Cluster(initialize_head=True, head_node_args=NODE), 1
-    for n_nodes, n_shards in [(1, 3), *((n, options.shards) for n in sorted(options.nodes))]:
+    for n_nodes, n_shards in [(1, IN_FLIGHT_A_NODE), *((n, options.shards) for n in sorted(options.nodes))]:
         while n_started < n_nodes:
             nodes.add_node(**NODE)
             n_started += 1
