@@ -24,7 +24,8 @@ import pyarrow.fs as pafs
 # Before ray is imported, which reads them.
 os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
 os.environ.setdefault("RAY_ENABLE_UV_RUN_RUNTIME_ENV", "0")
-os.environ.setdefault("RAY_raylet_start_wait_time_s", "600")  # a busy machine takes its time
+os.environ.setdefault("RAY_raylet_start_wait_time_s", "300")  # a busy machine takes its time
+os.environ.setdefault("RAY_agent_register_timeout_ms", "300000")
 import ray
 from ray.cluster_utils import Cluster
 
