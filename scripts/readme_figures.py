@@ -184,7 +184,63 @@ def quality() -> str:
     )
 
 
-BLOCKS: dict[str, Callable[[], str]] = {"demo": demo, "real": real, "speed": speed, "quality": quality}
+def fleet() -> str:
+    """Nights of a million answers and more, simulated; how far the model was from real runs; a large day, run."""
+    night, check, large = newest("fleet"), newest("fleet-check"), newest("million")
+    assumed = night["assumed"]
+    lines = [
+        "| answers a night | GPUs | hours | GPU hours | bottleneck | a lost node of 8 costs |",
+        "|---|---|---|---|---|---|",
+        *(
+            f"| {row['answers']:,.0f} | {row['gpus']:,} | {row['hours']:,.1f} | {row['gpu_hours']:,.0f} | {row['bottleneck']} "
+            f"| {row['lost_node_minutes']:,.0f} minutes |"
+            for row in night["rows"]
+        ),
+        "",
+        (
+            f"Simulated. CPU, prompts, pairs, tokens and bytes an answer are measured; **no GPU was**: {assumed['gpu']['llm_prompts_per_s']:,} "
+            f"prompts/s of the LLM and {assumed['gpu']['judge_tokens_per_s']:,} tokens/s of the judge on one GPU are assumptions, and stand with the "
+            f"others in benchmarks/fleet.toml. The LLM takes {night['rows'][0]['llm_share_of_gpu']:.0%} of the GPU's time."
+        ),
+        "The model against runs on real Ray nodes with models that sleep: "
+        + "; ".join(
+            f"{_nodes(run['nodes'])} {run['predicted_s']:.0f} s predicted, {run['measured_s']:.0f} s measured ({run['off']:+.0%})"
+            for run in check["runs"]
+        )
+        + ".",
+        _large_day(large),
+    ]
+    return "\n".join(lines)
+
+
+def _nodes(n: int) -> str:
+    return f"{n} node{'s' if n > 1 else ''}"
+
+
+def _large_day(large: dict[str, Any]) -> str:
+    files = sum(kept["files"] for kept in large["disk"].values())
+    mib = sum(kept["mib"] for kept in large["disk"].values())
+    phases = large["phases"]
+    copied = (
+        f" ({large['n_answers_made']:,} made, the tables of the others copies of theirs)"
+        if large["n_answers_copied"]
+        else ""
+    )
+    return (
+        f"A day of {large['n_answers']:,} short answers on stub models{copied}: {large['cpu_ms_an_answer_made']:.1f} ms of CPU an answer, peak "
+        f"{max(phase['peak_mib'] for phase in phases.values()):,.0f} MiB, {files:,.0f} files of {mib:,.0f} MiB in all; to plan it {phases['plan']['cpu_s']:.1f} s of CPU, "
+        f"to find on the next run that nothing is to be done {phases['plan again']['cpu_s'] + phases['run again']['cpu_s']:.1f} s "
+        f"({large['resume_s']:.0f} s on the clock of a machine full of other work)."
+    )
+
+
+BLOCKS: dict[str, Callable[[], str]] = {
+    "demo": demo,
+    "real": real,
+    "speed": speed,
+    "quality": quality,
+    "fleet": fleet,
+}
 
 
 def fill(text: str) -> str:

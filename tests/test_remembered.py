@@ -1,0 +1,106 @@
+"""Results remembered by text within a number of bytes, and the short ways to them: equal to the long ways."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from claimscore.jobs import cues, injections, multiples, quantities
+from claimscore.jobs.remembered import ENTRY_BYTES, Remembered
+
+_VALUES = "5 1,250 2020 $ € Rs. % [1] - , ½ ٣ 5/4/2021 dd/mm/yyyy 1. ca. approx. p. p.m. no. . ! ?"
+_WORDS = "12 April May Jan. about The Night per each EUR kg to and version 19th century two hundred Five half every beach"
+_MORE = "copper split among guests ratio an A é İ"
+PIECES = st.lists(
+    st.sampled_from([*_VALUES.split(), *_WORDS.split(), *_MORE.split(), ". ", "\n", "\n\n", " ", " ", " "]),
+    max_size=40,
+).map("".join)
+
+
+def counting(size=len):
+    """A remembered identity, and the texts that it was really asked for."""
+    asked: list[str] = []
+
+    def make(text):
+        asked.append(text)
+        return text
+
+    return Remembered(make, size, 10 * (ENTRY_BYTES + 20)), asked
+
+
+def test_a_text_is_made_once():
+    """A second question is answered from memory."""
+    remembered, asked = counting()
+    assert [remembered("a"), remembered("b"), remembered("a")] == ["a", "b", "a"]
+    assert asked == ["a", "b"]
+
+
+def test_what_is_asked_for_again_stays():
+    """Texts that come and go do not push out one that is asked for all the time."""
+    remembered, asked = counting()
+    for k in range(200):
+        remembered("always")
+        remembered(f"once {k}")
+    assert asked.count("always") == 1
+
+
+@given(st.lists(st.text(max_size=200), max_size=80))
+def test_no_more_is_kept_than_allowed(texts):
+    """What is kept, as its sizes say, never passes the limit, whatever comes."""
+    remembered, _ = counting()
+    for text in texts:
+        remembered(text)
+        kept = [*remembered._recent, *remembered._older]
+        assert sum(ENTRY_BYTES + 2 * len(text) for text in kept) <= 10 * (ENTRY_BYTES + 20)
+
+
+def test_a_result_larger_than_half_the_room_is_not_kept():
+    """A monstrous text is made each time, and takes nobody's place."""
+    remembered, asked = counting(size=lambda _: 10_000)
+    remembered("x")
+    remembered("x")
+    assert asked == ["x", "x"]
+
+
+@settings(max_examples=300)
+@given(PIECES)
+def test_values_are_the_same_read_by_sentences_or_at_once(text):
+    """No value is seen otherwise because its text is read sentence by sentence."""
+    by_sentences = quantities.parse(text)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(quantities, "_BREAK", re.compile(r"(?!)"))
+        assert quantities.parse(text) == by_sentences
+
+
+@settings(max_examples=300)
+@given(PIECES)
+def test_words_are_found_where_they_can_begin(text):
+    """The cues of a division and of a distribution are those of a search of the whole text."""
+    for pattern, starts in (
+        (multiples._DIVIDES, multiples._DIVIDES_STARTS),
+        (multiples._EACH, multiples._EACH_STARTS),
+    ):
+        found = [match.span() for match in multiples._matches(text, pattern, starts)]
+        assert found == [match.span() for match in pattern.finditer(text)]
+
+
+@pytest.mark.parametrize("number", range(len(injections._INJECTIONS)))
+@settings(max_examples=25)
+@given(data=st.data())
+def test_every_planted_instruction_holds_a_sign(number, data):
+    """No text that a pattern matches is passed over because no sign of it was seen."""
+    signs, pattern = injections._INJECTIONS[number]
+    text = data.draw(st.from_regex(pattern, alphabet=st.characters(max_codepoint=127)))
+    assert any(sign in text.lower() for sign in signs)
+
+
+@pytest.mark.parametrize("cue", cues.CUES, ids=lambda cue: cue.signs[0])
+@settings(max_examples=25)
+@given(data=st.data())
+def test_every_qualification_holds_a_sign(cue, data):
+    """No text that a cue's pattern matches is passed over because no sign of it was seen."""
+    text = data.draw(st.from_regex(cue.asks))
+    assert cue.is_asked(text)
