@@ -240,7 +240,7 @@ def print_labels(document: dict[str, Any]) -> None:
             ]
             for name, f in figures.items()
         ]
-        title = f"The night's claims, by {document['night']['n']} labels weighted back to it"
+        title = f"By {document['night']['n']} labels, weighted back to the night"
         table(title, ["share", "value", "95% interval"], rows, console=console)
     if document["written"]:
         console.print(
