@@ -81,8 +81,8 @@ def entailments(
     return np.array(whole), np.array(best)
 
 
-def measure(row: dict[str, Any], judge: CachedJudge, *, in_windows: bool) -> np.ndarray:
-    """Consistency of one answer, shape (ks, measures)."""
+def measure(row: dict[str, Any], judge: CachedJudge | None, *, in_windows: bool) -> np.ndarray:
+    """Consistency of one answer, shape (ks, measures); NaN for those of NLI without a judge."""
     samples = row["samples"][: max(KS)]
     (sentences,) = sentences_of([row["answer"]])
     windows = [
@@ -90,7 +90,9 @@ def measure(row: dict[str, Any], judge: CachedJudge, *, in_windows: bool) -> np.
         for parts in sentences_of(samples)
     ]
     windows = windows if in_windows else [[] for _ in samples]
-    whole, best = entailments(judge, sentences, samples, windows)
+    whole = best = np.full(len(samples), np.nan)
+    if judge is not None:
+        whole, best = entailments(judge, sentences, samples, windows)
     shares = np.array([held_share(row["answer"], sample) for sample in samples])
     words = np.array([word_share(row["answer"], sample) for sample in samples])
     out = []
@@ -121,25 +123,26 @@ def main() -> None:
     )
     parser.add_argument("data", type=Path, help="folder with self_consistency_dev.parquet")
     parser.add_argument("--card", type=Path, default=ROOT / "configs/judges/demo.toml", help="judge card")
+    parser.add_argument("--no-nli", action="store_true", help="names, numbers and words alone: no judge")
     parser.add_argument("--windows", action="store_true", help="NLI over windows of the samples too")
     parser.add_argument("--limit", type=int, help="answers at most")
     parser.add_argument("--dtype", default="float32")
     parser.add_argument("--resamples", type=int, default=1_000)
     parser.add_argument("--record", action="store_true", help="write the result under benchmarks/results/")
     arguments = parser.parse_args()
-    judge = CachedJudge(load_card(arguments.card), dtype=arguments.dtype)
+    judge = None if arguments.no_nli else CachedJudge(load_card(arguments.card), dtype=arguments.dtype)
     rows = labelled_answers(arguments.data, arguments.limit)
     labels = np.array([row["label"] == "factual" for row in rows])
     scores = np.array([measure(row, judge, in_windows=arguments.windows) for row in rows])
     results = {
         f"{name}, k={k}": figures(labels, scores[:, i, j], arguments.resamples)
-        for j, name in enumerate(MEASURES[: None if arguments.windows else -1])
+        for j, name in enumerate(MEASURES[: 2 if judge is None else None if arguments.windows else -1])
         for i, k in enumerate(KS)
     }
     lines: list[list[object]] = [["measure", "AUROC", "low", "high"]]
     lines += [[name, f["auroc"], f["low"], f["high"]] for name, f in results.items()]
     print(_harness.table([[f"{c:.3f}" if isinstance(c, float) else c for c in line] for line in lines]))
-    counts = {"n_answers": len(rows), "n_factual": int(labels.sum()), "judge": judge.card.name}
+    counts = {"n_answers": len(rows), "n_factual": int(labels.sum()), "judge": judge and judge.card.name}
     refusals = {"samples_without_words": sum(not s.strip() for r in rows for s in r["samples"])}
     result = _harness.card("consistency") | counts | refusals | {"results": results}
     _harness.finish(json.loads(json.dumps(result)), record=arguments.record)
