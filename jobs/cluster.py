@@ -190,6 +190,8 @@ class _Actors:
     def __init__(self, config: Config) -> None:
         self._config = config
         self._actors: dict[str, list[Any]] = {}
+        self._gpus: dict[str, float] = {}
+        """GPUs that each actor of a key reserves."""
         self._n_failed = 0
         self.given_up = ""
         """Why no more shard should be tried; empty as long as there is hope."""
@@ -244,12 +246,33 @@ class _Actors:
             arguments = (_card(config, role), budget, dtype, config.judge.device)
             kind = JudgeActor
             n, gpus = cluster.n_judges, cluster.judge_gpus
-        actors = self._actors.setdefault(repr((kind, role if gpus else "", arguments)), [None] * n)
+        key = repr((kind, arguments))
+        actors = self._actors.setdefault(key, [None] * n)
+        self._gpus[key] = gpus
         if actors[turn % n] is None:
+            self._check_room(role, gpus)
             calls = {"max_concurrency": _LLM_CALLS} if kind is LlmActor else {}
             actor = _remote(kind, num_cpus=0, num_gpus=gpus, **calls)
             actors[turn % n] = actor.remote(_threads(n), *arguments)
         return actors[turn % n]
+
+    def _check_room(self, role: str, gpus: float) -> None:
+        """Refuse an actor that no GPU is left for: Ray would let its shard wait for ever, without a word.
+
+        Raises:
+            ModelError: the cluster has fewer GPUs than this run's models reserve together.
+        """
+        if not gpus:
+            return
+        there = float(ray.cluster_resources().get("GPU", 0))
+        n_alive = {key: sum(actor is not None for actor in actors) for key, actors in self._actors.items()}
+        taken = sum(self._gpus[key] * n for key, n in n_alive.items())
+        if taken + gpus > there + 1e-6:
+            raise ModelError(
+                f"{role}: needs {gpus:g} of a GPU, but the models before it took {taken:g} of the cluster's {there:g}; "
+                "lower [cluster] llm_gpus and judge_gpus until decomposer, checker, judge, generator and referee fit together "
+                "(roles with the same model and settings share one), or add GPUs"
+            )
 
 
 def _llm_arguments(config: Config, role: str) -> tuple[str, int, str, float]:
