@@ -86,6 +86,7 @@ def test_a_row_does_not_feel_that_others_are_gone(plain, tmp_path, missing):
     assert [name for name in TABLES if not moved[name].equals(kept[name])] == []
 
 
+@pytest.mark.slow
 def test_a_real_judge_gives_a_row_the_same_verdict_in_any_place(tmp_path):
     """Micro-batches of 64 tokens or 65,536, rows shuffled, shards of another size: equal verdicts, equal but for rounding."""
     card = jobs_fixture.make_config(tmp_path).card
