@@ -11,6 +11,7 @@ import json
 import random
 import secrets
 import shutil
+import signal
 import sys
 import tempfile
 import time
@@ -75,6 +76,8 @@ def main() -> None:
     arguments = parser.parse_args()
     seed = secrets.randbelow(2**31) if arguments.seed is None else arguments.seed
     print(f"seed {seed}", flush=True)
+    for stop in (signal.SIGINT, signal.SIGTERM):  # also where a shell started it in the background
+        signal.signal(stop, signal.default_int_handler)
     folder, began = Path(tempfile.mkdtemp(prefix="chaos-")), time.monotonic()
     quick, on_ray = folder / "quick", folder / "ray"
     quick.mkdir()
