@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from functools import cache
 from itertools import groupby, pairwise
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -94,7 +95,7 @@ def window_pairs(
                 group.rows[kept],
                 group.places[kept],
                 is_cited=cited[kept],
-                overlap=counts[kept] / max(1, n_tokens),
+                overlap=(counts[kept] / max(1, n_tokens)).astype(np.float32),
                 sample=None,
             )
     return found.table(texts.cut), _unpaired(claims, errors)
@@ -186,7 +187,7 @@ def sample_pairs(
                     group.rows,
                     np.full(len(group.rows), -1, dtype=np.int32),
                     is_cited=np.zeros(len(group.rows), dtype=np.bool_),
-                    overlap=counts / max(1, n_tokens),
+                    overlap=(counts / max(1, n_tokens)).astype(np.float32),
                     sample=sample_index[k],
                 )
     return found.table(texts.cut)
@@ -251,7 +252,7 @@ def _flat(column: pa.ChunkedArray) -> tuple[Ints, Ints]:
     return np.asarray(lists.flatten(), dtype=np.int32), np.array(list_offsets(lists), dtype=np.int64)
 
 
-def _select(group: Group, shared: Ints, cited: Bools, max_windows: int) -> Ints:
+def _select(group: Group, shared: Ints, cited: Bools, max_windows: int) -> np.ndarray[Any, np.dtype[Any]]:
     """Windows to judge, ascending: all of cited chunks; of the rest the best, and the best one of the best chunks."""
     rest = np.flatnonzero(~cited)
     if len(rest) <= max_windows:
