@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from functools import cache
 from itertools import groupby, pairwise
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -251,7 +252,7 @@ def _flat(column: pa.ChunkedArray) -> tuple[Ints, Ints]:
     return np.asarray(lists.flatten(), dtype=np.int32), np.array(list_offsets(lists), dtype=np.int64)
 
 
-def _select(group: Group, shared: Ints, cited: Bools, max_windows: int) -> Ints:
+def _select(group: Group, shared: Ints, cited: Bools, max_windows: int) -> np.ndarray[Any, np.dtype[Any]]:
     """Windows to judge, ascending: all of cited chunks; of the rest the best, and the best one of the best chunks."""
     rest = np.flatnonzero(~cited)
     if len(rest) <= max_windows:

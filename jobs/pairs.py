@@ -94,7 +94,7 @@ class FoundPairs:
             ),
             "sample_index": pa.array(np.repeat(np.array(sample, dtype=object), sizes), pa.int32()),
             "is_cited": pa.array(np.concatenate(is_cited)),
-            "overlap": pa.array(np.concatenate(overlap).astype(np.float32)),
+            "overlap": pa.array(np.concatenate(overlap)),
             "n_tokens": pa.array(
                 lengths + np.diff(self._tokens.bounds)[of_claim] + np.int32(N_SPECIAL_TOKENS)
             ),
