@@ -234,12 +234,23 @@ def _large_day(large: dict[str, Any]) -> str:
     )
 
 
+def chaos() -> str:
+    """What the kills of the newest campaign came to."""
+    result = newest("chaos")
+    counts = ", ".join(f"{n:,} {what}" for what, n in result["counts"].items())
+    return (
+        f"The last campaign (seed {result['seed']}, {result['wall_s'] / 60:.0f} minutes): {counts}; "
+        f"**{result['lost, doubled or differing rows']} lost, doubled or differing rows**."
+    )
+
+
 BLOCKS: dict[str, Callable[[], str]] = {
     "demo": demo,
     "real": real,
     "speed": speed,
     "quality": quality,
     "fleet": fleet,
+    "chaos": chaos,
 }
 
 
