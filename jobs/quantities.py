@@ -3,7 +3,8 @@
 `parse` looks only at digits and at words of small tables, so it is linear in the text and costs tens of
 microseconds a claim. A mention keeps all readings that a careful reader would allow (12/04/2024, 5m, 1.250)
 and is met when any of them is. It knows neither claim nor premise, no language but English beyond digits
-and symbols, and no sign: a minus is read as a dash, because prose writes both alike.
+and symbols, and no sign: a minus is read as a dash, because prose writes both alike. Longer than other files: one reading
+of one place of a text, from its sentence to its unit.
 """
 
 from __future__ import annotations
