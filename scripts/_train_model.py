@@ -191,6 +191,18 @@ class _LowRankProduct(torch.autograd.Function):
         return (grads @ whole).view_as(x), None, None, grad_a, grad_b
 
 
+def blend(path: Path, earlier: Path, share: float) -> None:
+    """Make the adapter at `path` so much of an earlier one: what was learned before is kept better so.
+
+    Weights are averaged as in Wortsman et al. 2022 (arXiv:2109.01903); both must come from one line of training.
+    """
+    new, old = load_file(path), load_file(earlier)
+    mixed = {k: (share * old[k].float() + (1 - share) * t.float()).half() for k, t in new.items()}
+    partial = path.with_name(f".{path.name}.partial")
+    save_file(mixed, partial)
+    partial.replace(path)
+
+
 def hidden_of(mask_BL: Tensor, dtype: torch.dtype) -> Tensor:
     """What is added to scores: nothing for a token, so much for padding that it weighs nothing; (B, 1, 1, L)."""
     return torch.zeros_like(mask_BL, dtype=dtype).masked_fill_(~mask_BL, -1e4)[:, None, None, :]

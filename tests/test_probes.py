@@ -21,34 +21,34 @@ PROBES = Path(__file__).with_name("probes") / "probes.jsonl"
 DEMO_JUDGE = ROOT / "demo-models" / "demo-judge"
 
 FLOORS = {
-    "numbers": 6,
-    "units": 4,
-    "dates": 7,
-    "negation": 9,
-    "quantifiers": 9,
-    "comparatives": 5,
+    "numbers": 8,
+    "units": 7,
+    "dates": 9,
+    "negation": 12,
+    "quantifiers": 10,
+    "comparatives": 6,
     "entity_swap": 10,
-    "conflation": 8,
+    "conflation": 12,
     "partial": 11,
     "multi_hop": 9,
     "conflict": 10,
-    "hedged": 7,
-    "conditions": 2,
-    "lists_tables": 8,
+    "hedged": 10,
+    "conditions": 8,
+    "lists_tables": 9,
     "coreference": 8,
-    "paraphrase": 8,
-    "temporal_scope": 6,
+    "paraphrase": 10,
+    "temporal_scope": 8,
     "world_knowledge": 10,
-    "similar_chunk": 4,
+    "similar_chunk": 7,
     "citation": 10,
     "fragment": 8,
     "form": 9,
     "non_english": 9,
-    "injection": 6,
+    "injection": 9,
 }
 """Phenomenon -> probes with the right verdict, citation state and conflict flag; demo judge, its card's thresholds."""
-FLOOR_OF_ALL = 183
-FLOOR_OF_SIDES = 211
+FLOOR_OF_ALL = 219
+FLOOR_OF_SIDES = 237
 """Probes on the right side of `supported`, whatever the other verdict's name."""
 
 FIELDS = {

@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 import torch
 from _train_loop import Plan, loss_of, train
-from _train_model import PairClassifier, _LowRankProduct
+from _train_model import PairClassifier, _LowRankProduct, blend
 from build_demo_models import merge_lora
 from safetensors.torch import load_file, save_file
 from tiny_deberta import write_tiny
@@ -114,6 +114,16 @@ def test_an_adapter_merges_into_what_was_trained(base: Path, tmp_path: Path):
         difference = (model(ids, mask) - _packed(tmp_path, ids, mask)).abs().max()
     assert difference < 2e-2
     assert (_packed(tmp_path, ids, mask) - _packed(base, ids, mask)).abs().max() > 10 * difference
+
+
+def test_a_blend_lies_between_its_adapters(tmp_path: Path):
+    """A quarter of the earlier adapter and three of the new one, tensor by tensor."""
+    for name, value in (("old", 4.0), ("new", 8.0)):
+        save_file({"pooler.dense.bias": torch.full((3,), value)}, tmp_path / f"{name}.safetensors")
+
+    blend(tmp_path / "new.safetensors", tmp_path / "old.safetensors", 0.25)
+
+    assert load_file(tmp_path / "new.safetensors")["pooler.dense.bias"].tolist() == [7.0, 7.0, 7.0]
 
 
 def test_layers_below_the_first_do_not_learn(base: Path):
