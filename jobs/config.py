@@ -173,7 +173,7 @@ class EvidenceConfig:
     """Premise, claim and three special tokens. The premise is windowed to fit; the claim is never cut."""
     min_premise_tokens: int = 64
     """A claim that leaves the premise less room than this is `unscored: claim_too_long`."""
-    max_windows: int = 12
+    max_windows: int = 6
     """Windows judged a claim beside those of its cited chunks: so many with the best lexical overlap, and the best
     one of each of so many chunks."""
     join_windows: int = 2
