@@ -21,12 +21,12 @@ PROBES = Path(__file__).with_name("probes") / "probes.jsonl"
 DEMO_JUDGE = ROOT / "demo-models" / "demo-judge"
 
 FLOORS = {
-    "numbers": 8,
-    "units": 7,
+    "numbers": 10,
+    "units": 9,
     "dates": 9,
     "negation": 12,
     "quantifiers": 10,
-    "comparatives": 6,
+    "comparatives": 7,
     "entity_swap": 10,
     "conflation": 12,
     "partial": 11,
@@ -39,7 +39,7 @@ FLOORS = {
     "paraphrase": 10,
     "temporal_scope": 8,
     "world_knowledge": 10,
-    "similar_chunk": 7,
+    "similar_chunk": 8,
     "citation": 10,
     "fragment": 8,
     "form": 9,
@@ -47,8 +47,8 @@ FLOORS = {
     "injection": 9,
 }
 """Phenomenon -> probes with the right verdict, citation state and conflict flag; demo judge, its card's thresholds."""
-FLOOR_OF_ALL = 219
-FLOOR_OF_SIDES = 237
+FLOOR_OF_ALL = 225
+FLOOR_OF_SIDES = 240
 """Probes on the right side of `supported`, whatever the other verdict's name."""
 
 FIELDS = {
