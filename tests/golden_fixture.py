@@ -59,7 +59,7 @@ class InThisProcess:
 
     n_tasks = 0
 
-    def __init__(self, config: Config, *, show: Any = None) -> None:
+    def __init__(self, config: Config, *, run_id: str = "", show: Any = None) -> None:
         self._config = config
 
     def __enter__(self) -> Self:

@@ -37,6 +37,7 @@ def test_a_run_outlives_its_second_node(fleet: Fleet):
     fleet.add_node()
 
 
+@pytest.mark.slow
 def test_a_killed_driver_on_a_cluster_costs_no_row(fleet: Fleet):
     """The cluster outlives the driver of a run; the run after it goes on at once, and its workers write beside nobody."""
     out = fleet.folder / "driver"
