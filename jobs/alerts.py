@@ -194,6 +194,8 @@ def _rows(window: pl.DataFrame, metric: str, version: str | None) -> list[dict[s
         return of_all.to_dicts()
     own = mine.filter(pl.col("grouping") == "prompt_version", pl.col("prompt_version") == version)
     begun = own["date"].min()
+    if begun is None:  # nothing of this version ever counted: as with all answers
+        return of_all.filter(pl.col("denominator") == 0).to_dicts()
     return [*of_all.filter(pl.col("date") < begun).to_dicts(), *own.to_dicts()]
 
 

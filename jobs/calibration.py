@@ -69,8 +69,16 @@ def with_combiner(config: Config, combiner: Combiner | None) -> Config:
     return dataclasses.replace(config, judge=dataclasses.replace(config.judge, judge_card=card))
 
 
-def calibrate_claims(scored: Scored, config: Config, goal: Goal) -> dict[str, Any]:
+def calibrate_claims(
+    scored: Scored, config: Config, goal: Goal, *, before: Config | None = None
+) -> dict[str, Any]:
     """The whole outcome as a plain document: fit, figures of the other half, warnings.
+
+    Args:
+        scored: the claims as `config` scores them.
+        config: with the combiner that the threshold is fitted for.
+        goal: what for.
+        before: the config in force, where that is another.
 
     Raises:
         InputError: too few claims of a class in a half to fit anything.
@@ -78,12 +86,14 @@ def calibrate_claims(scored: Scored, config: Config, goal: Goal) -> dict[str, An
     labelled, parts, places, is_fit = _halves(scored)
     lowest, highest = _lowest(config), 1.0 if config.card.combiner else config.evidence.join_below
     fit = calibrate.fit_threshold(labelled.take(is_fit), goal, lowest=lowest, highest=highest)
-    own = Thresholds.of(config)
-    fitted, in_force = (_supported(scored, config, t) for t in (fit.threshold, own.entailment))
+    own = Thresholds.of(before or config)
+    fitted = _supported(scored, config, fit.threshold)
+    in_force = _supported(scored, before or config, own.entailment)
     of_pair = outcomes(scored.pairs, scored.lacking, config, fit.threshold)
     alarms = contradictions.scores(of_pair, fitted)[places]
     document: dict[str, Any] = {
         "judge": {"name": config.card.name} | dataclasses.asdict(own),
+        "combiner": None if config.card.combiner is None else dataclasses.asdict(config.card.combiner),
         "n_claims": scored.rows.num_rows,
         "n_used": len(labelled),
         "left_out": dict(sorted(Counter(r for r in scored.reasons if r).items())),

@@ -138,7 +138,7 @@ def _labelled(log: pa.Table, beside: pa.Table, file: str, places: list[int]) -> 
         return pa.Table.from_pylist(rows, schema=LABELLED)
     except (pa.ArrowException, TypeError) as err:
         raise InputError(
-            f"{file}: a column is of another kind: {err}; write it as LABELLED in the README says"
+            f"{file}: a column is of another kind: {err}; write it as the guide says (jobs/GUIDE.md)"
         ) from err
 
 

@@ -84,9 +84,10 @@ def run(
 
     scored = calibration_scores.score(worth, judge or load_judge(config), config, told)
     (name, value), *_ = [*goals.items(), ("balanced", 0.0)]
+    before = config
     if combine:
         scored, config = calibration.combined(scored, config)
-    document = calibration.calibrate_claims(scored, config, Goal(name, value))  # type: ignore[arg-type]
+    document = calibration.calibrate_claims(scored, config, Goal(name, value), before=before)  # type: ignore[arg-type]
     unlabelled = {"unlabelled": labels.null_count} if labels.null_count else {}
     document["left_out"] = dict(sorted({**document["left_out"], **found.unusable, **unlabelled}.items()))
     document |= {"labelled": os.path.basename(labelled), "n_rows": found.n_rows, "written": None}  # noqa: PTH119 - may be a URI

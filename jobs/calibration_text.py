@@ -43,7 +43,7 @@ def print_calibration(document: dict[str, Any]) -> None:
         f"entailment = {fit['threshold']:g} (95% of resamples: {fit['low']:.2f} to {fit['high']:.2f}), in force now: "
         f"{judge['entailment']:g}; temperature = {document['temperature']:g}",
     )
-    if weights := judge["combiner"]:
+    if weights := document["combiner"]:
         parts = ", ".join(f"{name} {weight:+.2f}" for name, weight in weights.items())
         _say(console, f"combiner: {parts}; the threshold is for what it gives, not for P(entailment)")
     alarm = document["contradiction"]

@@ -26,6 +26,8 @@ ROUNDING = {"float32": 1e-3, "bfloat16": 2e-2, "float16": 2e-2}
 TOO_LONG = "too_long"
 NOT_FINITE = "not_finite"
 _FIELDS = ("id", "premise", "claim", "label")
+MOST_FLIPS = 2
+"""Pairs at the threshold may be decided otherwise by rounding alone; more of them are a judge that answers otherwise."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,6 +152,7 @@ def compare(before: Mapping[str, Any], now: Mapping[str, Any]) -> dict[str, Any]
     rows.sort(key=lambda row: (-row["difference"], row["id"]))
     moved = [row for row in rows if row["difference"] > rounding]
     retokenized = [key for key in common if old[key]["tokens"] != new[key]["tokens"]]
+    flipped = [row for row in rows if row["decision_before"] != row["decision_now"]]
     return {
         "before": {"date": before["date"], "series": before["series"]},
         "n_compared": len(common),
@@ -159,10 +162,10 @@ def compare(before: Mapping[str, Any], now: Mapping[str, Any]) -> dict[str, Any]
         "max_pair": rows[0]["id"] if rows else None,
         "retokenized": retokenized,
         "moved": moved,
-        "flipped": [row for row in rows if row["decision_before"] != row["decision_now"]],
+        "flipped": flipped,
         "new": [key for key in new if key not in common],
         "gone": [key for key in old if key not in common],
-        "drifted": bool(moved or retokenized or not common),
+        "drifted": bool(moved or retokenized or not common or len(flipped) > MOST_FLIPS),
     }
 
 

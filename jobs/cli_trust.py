@@ -150,7 +150,7 @@ def canary(config_path: Path, overrides: tuple[str, ...], as_json: bool, quiet: 
     drifted = bool(document["against"] and document["against"]["drifted"])
     if as_json or drifted or not quiet:
         emit(document, canary_run.print_canary, as_json=as_json)
-    if drifted:
+    if drifted or document["agreement"]["no_score"]:
         raise SystemExit(EXIT_UNFINISHED)
 
 

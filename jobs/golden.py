@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 
 from claimscore.jobs import gate, metrics
 from claimscore.jobs.config import MetricsConfig
-from claimscore.jobs.errors import InputError
+from claimscore.jobs.errors import InputError, one_line
 from claimscore.jobs.frames import as_frame
 from claimscore.jobs.records import ANSWERS
 
@@ -208,6 +208,11 @@ def answers_of(document: Any, where: str) -> pa.Table:
     if not isinstance(document, dict) or document.get("kind") != EVALUATION:
         raise InputError(
             f"{where}: no {EVALUATION}, expected the JSON file that `claimscore evaluate --to FILE.json` writes"
+        )
+    if failures := document.get("failures"):
+        raise InputError(
+            f"{where}: {len(failures)} parts of this evaluation failed, expected a whole one; the first: "
+            f"{one_line(str(failures[0]))}; evaluate again"
         )
     schema = pa.schema([ANSWERS.field(name) for name in gate.NEEDED_COLUMNS])
     try:

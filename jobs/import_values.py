@@ -74,9 +74,13 @@ def number_of(value: Any) -> float | None:
     return number if math.isfinite(number) else None
 
 
+_ONLY_DIGITS = re.compile(r"\d{9,}")
+"""Longer than any date without separators: a number since 1970, which fromisoformat would take for year, month and day."""
+
+
 def moment_of(value: Any) -> tuple[datetime | None, bool]:
     """A time in UTC, and whether it stood without a zone; ISO 8601, a datetime, or a number since 1970."""
-    if isinstance(value, str) and value.strip():
+    if isinstance(value, str) and value.strip() and not _ONLY_DIGITS.fullmatch(value.strip()):
         try:
             value = datetime.fromisoformat(value.strip().removesuffix(" UTC"))
         except ValueError:

@@ -1,4 +1,4 @@
-"""The claim with its values as the premise writes them: `2.5 lakh` becomes `2,50,000`, `9 November` becomes `09.11.`.
+"""The claim with its values as the premise writes them: `12 metres` becomes `1,200 cm`, `7 May 2026` becomes `2026-05-07`.
 
 A small judge reads words, not quantities: it doubts a claim whose number is right and written another way. Where a
 rule reads both as one value, exactly and in one way, the claim in the premise's writing says the same and is
@@ -49,7 +49,9 @@ def _reworded(claim: str, premise: str) -> str:
     found = mentions(premise) if stated else ()
     for mention in reversed(stated):  # from the end, so that the places before stay
         written = claim[mention.start : mention.end]
-        same = [premise[m.start : m.end] for m in found if _is_same(mention, m)]
+        same = [
+            premise[m.start : m.end] for m in found if _is_same(mention, m) and not _is_signed(premise, m)
+        ]
         if same and written.casefold() not in (text.casefold() for text in same):
             claim = claim[: mention.start] + same[0] + claim[mention.end :]
     return claim
@@ -58,14 +60,20 @@ def _reworded(claim: str, premise: str) -> str:
 def _is_same(claimed: Mention, found: Mention) -> bool:
     """One value, of one kind and exactly: `around 69%` is not 75%, and a bare 5 is not 5 euros.
 
-    What can be read in two ways (`04/12`) is left to the judge: either reading would pass for the claim's.
+    What can be read in two ways (`04/12`, `2.000`) is left to the judge: either reading would pass for the other's. So are money,
+    whose sign may say more than its code (`S$100` is not 100 dollars), and times of day, whose zone stands beside them.
     """
-    if len(found.readings) != 1:
+    if len(claimed.readings) != 1 or len(found.readings) != 1:
         return False
-    there = found.readings[0]
-    if isinstance(there, When):
-        return claimed.readings == (there,)
-    return any(_is_equal(number, there) for number in claimed.readings if isinstance(number, Number))
+    here, there = claimed.readings[0], found.readings[0]
+    if isinstance(here, When) or isinstance(there, When):
+        return here == there and here.minute is None
+    return not here.unit.dimension.startswith("money") and _is_equal(here, there)
+
+
+def _is_signed(premise: str, found: Mention) -> bool:
+    """Whether a minus or a bracket stands before the value: `−5`, `(5)`."""
+    return premise[: found.start].rstrip()[-1:] in {"-", "−", "–", "("}
 
 
 def _is_equal(a: Number, b: Number) -> bool:

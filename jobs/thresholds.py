@@ -36,7 +36,7 @@ class Thresholds:
             entailment=card.entailment if own.entailment is None else own.entailment,
             contradiction=card.contradiction if own.contradiction is None else own.contradiction,
             combiner=card.combiner,
-            least=config.evidence.rivals_above if card.combiner else 0.0,
+            least=config.evidence.rivals_above if card.combiner and config.evidence.rivals_above < 1 else 0.0,
         )
 
     def support(self, n_missing_names: pl.Expr | None = None) -> pl.Expr:
@@ -69,7 +69,8 @@ class Thresholds:
 
     def entails(self, n_missing_names: pl.Expr | None = None) -> pl.Expr:
         """Whether a pair is entailed; false without probabilities."""
-        is_enough = (self.support(n_missing_names) >= self.entailment).fill_null(value=False)
+        support = self.support(n_missing_names)
+        is_enough = (support.is_finite() & (support >= self.entailment)).fill_null(value=False)
         return is_enough & self.may_entail()
 
 

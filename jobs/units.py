@@ -84,7 +84,7 @@ def _units() -> dict[str, Unit]:
 
 _CODES = {
     "INR": "₹|Rs|Rs.|INR|rupee|rupees|rs", "USD": "$|US$|USD|dollar|dollars|usd", "EUR": "€|EUR|euro|euros|eur",
-    "GBP": "£|GBP|sterling|gbp", "JPY": "¥|JPY|yen|RMB|CNY|yuan", "CHF": "CHF|francs", "KRW": "₩|KRW|won",
+    "GBP": "£|GBP|sterling|gbp", "JPY": "¥|JPY|yen", "CNY": "RMB|CNY|yuan|renminbi", "CHF": "CHF|francs", "KRW": "₩|KRW|won",
     "CAD": "C$|CAD", "AUD": "A$|AUD",
 }  # fmt: skip
 CURRENCIES: Final = {

@@ -6,7 +6,8 @@ import re
 
 # Possessive and bounded: a run of any sign costs linear time. A key may hold a slash, so all up to the last `@` goes.
 _SECRETS = re.compile(
-    r"(?<![a-z0-9+.-])(?P<scheme>[a-z][a-z0-9+.-]{0,20}://)(?:[^\s?#@]*+@)*+(?P<place>[^\s?#'\"]*+)(?:[?#][^\s'\"]*+)?"
+    r"(?<![a-z0-9+.-])(?P<scheme>[a-z][a-z0-9+.-]{0,20}://)(?:[^\s?#@]*+@)*+(?P<place>[^\s?#'\"]*+)(?:[?#][^\s'\"]*+)?",
+    re.IGNORECASE,
 )
 
 

@@ -93,6 +93,6 @@ def test_calibration_with_a_combiner_is_the_jobs_own_verdict(tmp_path):
     document = calibration.calibrate_claims(combined, fitted, calibration.Goal())
 
     assert fitted.card.combiner is not None
-    assert document["judge"]["combiner"] == dataclasses.asdict(fitted.card.combiner)
+    assert document["combiner"] == dataclasses.asdict(fitted.card.combiner)
     supported = calibration._supported(combined, fitted, document["entailment"]["threshold"])
     assert (combined.scores >= document["entailment"]["threshold"]).tolist() == supported.tolist()

@@ -20,7 +20,6 @@ def reworded(claim: str, premise: str | None) -> str | None:
 @pytest.mark.parametrize(
     ("claim", "premise", "expected"),
     [
-        ("The cap is Rs 5 lakh.", "There is a cap of Rs 5,00,000.", "The cap is Rs 5,00,000."),
         ("The pole is 3 metres long.", "Pole length: 300 cm.", "The pole is 300 cm long."),
         ("It met on 4 March 2021.", "Meeting: 2021-03-04.", "It met on 2021-03-04."),
         (
@@ -43,6 +42,12 @@ def test_a_value_takes_the_premises_writing(claim, premise, expected):
         ("It has 12 rooms.", "It has 21 rooms."),
         ("Around 69% came.", "75% came."),
         ("It cost 5 euros.", "The score was 5."),
+        ("The fee is 100 yuan.", "The fee is RMB 100."),
+        ("The fee is 100 dollars.", "The fee is S$100."),
+        ("It was twelve degrees.", "It was -12 degrees."),
+        ("The cable is 5m.", "The cable is 5,000,000."),
+        ("The package weighs 1.250 kg.", "The package weighs 1250 kg."),
+        ("It leaves at 9 pm EST.", "It leaves at 21:00 UTC."),
         ("It opened on 4 March 2021.", "Opening: 04/03/2021."),
         ("It was founded in the 19th century.", "Founded in 1899."),
         ("Nothing is said.", "It has 12 rooms."),
