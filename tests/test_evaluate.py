@@ -436,3 +436,16 @@ def test_a_place_below_a_bucket_keeps_the_options_of_its_uri():
 def test_a_golden_set_is_called_by_its_file(log: str, name: str):
     """The folder of its run: never a wildcard, a way up or a control character."""
     assert apart.name_of(log) == name
+
+
+def test_an_evaluation_of_which_parts_failed_opens_no_gate(job):
+    """The answers that are there may be the good ones: half an evaluation is named, and never compared."""
+    old, new = version(job, "p1", 2), version(job, "p2", 1)
+    document = json.loads(Path(new).read_text())
+    document["failures"] = ["part-0.parquet: row groups 0-0: the model ended"]
+    Path(new).write_text(json.dumps(document))
+
+    result = invoke("gate", "--baseline", old, "--candidate", new, "--max-drop", "2pt")
+
+    assert result.exit_code == 1
+    assert "1 parts of this evaluation failed" in result.stderr

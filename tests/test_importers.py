@@ -27,7 +27,7 @@ from claimscore.jobs.import_citations import settle
 from claimscore.jobs.import_documents import documents_of
 from claimscore.jobs.import_spans import Options, as_frame
 from claimscore.jobs.import_texts import answer_of, question_of
-from claimscore.jobs.import_values import nest
+from claimscore.jobs.import_values import moment_of, nest
 from claimscore.jobs.imports import TOOLS
 from claimscore.jobs.literals import BadValueError
 
@@ -975,3 +975,15 @@ def test_no_tool_s_system_name_is_another_s():
     """`origin.system` tells what to write back to."""
     assert {name: tool.system for name, tool in TOOLS.items()} == {name: name for name in TOOLS}
     assert set(string.ascii_lowercase) >= set("".join(TOOLS))
+
+
+@pytest.mark.parametrize(
+    ("text", "year"),
+    [("1773011390744482048", 2026), ("1773011390744", 2026), ("1773011390", 2026), ("20260308", 2026)],
+)
+def test_a_row_of_digits_is_a_number_and_no_date(text, year):
+    """Nanoseconds since 1970 begin like a year, a month and a day of some century; eight digits are a date."""
+    moment, _ = moment_of(text)
+
+    assert moment is not None
+    assert moment.year == year

@@ -404,3 +404,12 @@ def test_no_claims_give_an_empty_table():
     )
 
     assert (table.num_rows, pl.from_arrow(table).columns[6]) == (0, "verdict")
+
+
+def test_a_combiner_that_gives_no_number_supports_nothing():
+    """Weights beyond all bounds make infinities and NaN, which compare as true; they are no support."""
+    wild = dataclasses.replace(
+        COMBINED, combiner=Combiner(intercept=1e308, entailment=1e308, contradiction=1e308, overlap=1e308)
+    )
+
+    assert judge([a_pair(0, 0.9, 0.05)], thresholds=wild)["verdict"] == "unsupported"
