@@ -13,6 +13,20 @@ settings.register_profile("claimscore", deadline=None)
 settings.load_profile("claimscore")
 
 
+def pytest_addoption(parser):
+    """`--slow` runs the tests marked so; scripts/test leaves them out."""
+    parser.addoption("--slow", action="store_true", help="run the tests marked slow too")
+
+
+def pytest_collection_modifyitems(config, items):
+    """Leave the slow tests out, and say so."""
+    if not config.getoption("--slow"):
+        skip = pytest.mark.skip(reason="slow: run with --slow")
+        for item in items:
+            if "slow" in item.keywords:
+                item.add_marker(skip)
+
+
 @pytest.fixture(scope="session")
 def demo(tmp_path_factory):
     """The folder that holds the log and the gold files."""
