@@ -21,7 +21,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from claimscore.jobs.config import ReadConfig, load_card
-from claimscore.jobs.errors import InputError, OutputError
+from claimscore.jobs.errors import InputError, OutputError, one_line
 from claimscore.jobs.read import list_files, read_shard
 from claimscore.jobs.records import LOG
 from claimscore.jobs.shards import plan_shards
@@ -199,6 +199,9 @@ def write_card(card: str, to: str | None, changes: Mapping[str, Any], why: str, 
         ConfigError: `card` cannot be read.
     """
     target = Path(to or card)
+    if target.is_dir():
+        raise OutputError(f"{target}: is a folder, expected the file of a card; give --to CARD.toml")
+    why = one_line(why)
     if target.exists() and not force:
         raise OutputError(
             f"{target}: is there already, expected a new file; give --to another, or --force to overwrite it"

@@ -64,7 +64,13 @@ def key_of(request_id: str, claim_index: int, claim: str) -> str:
 
 
 def claims_path(sheet: str) -> Path:
-    """The Parquet file beside a sheet: `sheet.claims.parquet` for `sheet.csv`."""
+    """The Parquet file beside a sheet: `sheet.claims.parquet` for `sheet.csv`.
+
+    Raises:
+        InputError: the sheet is a folder.
+    """
+    if Path(sheet).is_dir():
+        raise InputError(f"{sheet}: is a folder, expected a sheet; give a file such as sheet.csv")
     return Path(sheet).with_suffix(".claims.parquet")
 
 
