@@ -9,7 +9,7 @@ import case
 TRUE = "The refund window is 60 days"
 S, U, C = "scored: supported", "scored: unsupported", "scored: contradicted"
 NOTHING = "no_context, unscored no_context"
-MB, PART = 1_000_000, 100_000
+MB, MB_QUARTER, PART = 1_000_000, 250_000, 100_000
 
 # name -> (expected, columns of the hostile row)
 ANSWERS: dict[str, tuple[str, Any]] = {
@@ -89,17 +89,18 @@ ANSWERS: dict[str, tuple[str, Any]] = {
     "unassigned": (U, "\U000e0fff\u0378 opens."),
     "last code point": (U, "A pool \U0010ffff opens."),
     # Length.
-    "1 MB of a": ("scored: 500 x unsupported", "a" * MB),
+    "1 MB of a": ("!answer_too_large", "a" * MB),
     "blanks and a word": (U, " " * PART + "Pool"),
     "line ends": ("empty_answer", "\n" * PART),
-    "1 MB of dots": ("no_claims", "." * MB),
+    "1 MB of dots": ("!answer_too_large", "." * MB),
+    "250 kB of dots": ("no_claims", "." * MB_QUARTER),
     "digits": ("scored: 50 x unsupported", "7" * PART),
     "opening brackets": ("no_claims", "[" * PART),
     "stars": ("no_claims", "*" * PART),
     "ticks": ("no_claims", "`" * PART),
     "pipes": ("no_claims", "|" * PART),
     "quote signs": ("no_claims", ">" * PART),
-    "zero width": ("no_claims", "\u200b" * PART),
+    "zero width": ("no_claims", "\u200b" * (PART // 2)),
     "long word at the end": ("scored: supported, 25 x unsupported", f"{TRUE}. {'x' * 50_000}"),
     # Citations.
     "10,000 citations": (S, TRUE + "[1]" * 10_000 + "."),
