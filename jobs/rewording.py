@@ -66,8 +66,10 @@ def _is_same(claimed: Mention, found: Mention) -> bool:
     if len(claimed.readings) != 1 or len(found.readings) != 1:
         return False
     here, there = claimed.readings[0], found.readings[0]
-    if isinstance(here, When) or isinstance(there, When):
+    if isinstance(here, When):
         return here == there and here.minute is None
+    if isinstance(there, When):
+        return False
     return not here.unit.dimension.startswith("money") and _is_equal(here, there)
 
 
