@@ -230,7 +230,7 @@ def _large_day(large: dict[str, Any]) -> str:
         f"A day of {large['n_answers']:,} short answers on stub models{copied}: {large['cpu_ms_an_answer_made']:.1f} ms of CPU an answer, peak "
         f"{max(phase['peak_mib'] for phase in phases.values()):,.0f} MiB, {files:,.0f} files of {mib:,.0f} MiB in all; to plan it {phases['plan']['cpu_s']:.1f} s of CPU, "
         f"to find on the next run that nothing is to be done {phases['plan again']['cpu_s'] + phases['run again']['cpu_s']:.1f} s "
-        f"({large['resume_s']:.0f} s on the clock of a machine full of other work)."
+        f"({large['resume_s']:.0f} s on the clock)."
     )
 
 
