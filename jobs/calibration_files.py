@@ -25,6 +25,7 @@ from claimscore.jobs.errors import InputError, OutputError, one_line
 from claimscore.jobs.read import list_files, read_shard
 from claimscore.jobs.records import LOG
 from claimscore.jobs.shards import plan_shards
+from claimscore.jobs.wholefile import write_whole
 
 LABELS: dict[str, bool | None] = {
     "supported": True,
@@ -219,14 +220,7 @@ def write_card(card: str, to: str | None, changes: Mapping[str, Any], why: str, 
     if not is_right:  # a value over several lines: written anew, without comments
         lines = f"# {why}\n" + "".join(f"{key} = {_toml(value)}\n" for key, value in wanted.items())
     assert tomllib.loads(lines) == wanted, "a card keeps its keys"
-    try:
-        temporary = target.with_name(f".{target.name}.{os.getpid()}")
-        temporary.write_text(lines, encoding="utf-8", newline="\n")
-        temporary.replace(target)
-    except OSError as err:
-        raise OutputError(
-            f"{target}: {err.strerror or err}, expected a file to write; give another --to"
-        ) from err
+    write_whole(target, lines.encode(), option="--to")
     load_card(target)
     return str(target)
 

@@ -19,12 +19,13 @@ from rich.console import Console
 
 from claimscore.jobs import gate, golden, referee_words, reports
 from claimscore.jobs.config import StoreConfig
-from claimscore.jobs.errors import InputError, OutputError
+from claimscore.jobs.errors import InputError
 from claimscore.jobs.layout import TableFile
 from claimscore.jobs.progress import printable, table
 from claimscore.jobs.records import ANSWERS
 from claimscore.jobs.report_words import counted, percent, points, visible
 from claimscore.jobs.store import Store
+from claimscore.jobs.wholefile import write_whole
 
 
 def parse_drop(text: str, option: str = "--max-drop") -> float:
@@ -247,9 +248,5 @@ def write_junit(document: dict[str, Any], path: str) -> None:
             ET.SubElement(case, "failure", message=visible(lines.pop(0)))
     suite.set("tests", str(len(suite)))
     suite.set("failures", str(len(document["failures"])))
-    try:
-        Path(path).write_bytes(ET.tostring(suite, encoding="utf-8", xml_declaration=True) + b"\n")
-    except OSError as err:
-        raise OutputError(
-            f"{path}: {err.strerror or err}, expected a file to write; give another --junit"
-        ) from err
+    text = ET.tostring(suite, encoding="utf-8", xml_declaration=True) + b"\n"
+    write_whole(Path(path), text, option="--junit")

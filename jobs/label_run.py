@@ -14,7 +14,6 @@ import numpy as np
 import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 from rich.console import Console
 
 from claimscore.jobs import label_sheet, labelling, reports, trust
@@ -28,6 +27,7 @@ from claimscore.jobs.records import Verdict
 from claimscore.jobs.shards import plan_shards
 from claimscore.jobs.store import Store
 from claimscore.jobs.thresholds import Thresholds
+from claimscore.jobs.wholefile import parquet_bytes, write_whole
 
 _OF_VERDICT = (
     "request_id",
@@ -169,12 +169,7 @@ def read_sheet(sheet: str, to: str | None, claims: str | None, *, force: bool) -
             raise OutputError(
                 f"{to}: is there already, expected a new file; give --to another, or --force to overwrite it"
             )
-        try:
-            pq.write_table(found.rows, to, compression="zstd")
-        except OSError as err:
-            raise OutputError(
-                f"{to}: {err.strerror or err}, expected a file to write; give another --to"
-            ) from err
+        write_whole(Path(to), parquet_bytes(found.rows), option="--to")
         document["written"] = to
     return document
 

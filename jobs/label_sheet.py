@@ -21,6 +21,7 @@ import pyarrow.parquet as pq
 
 from claimscore.jobs.calibration_files import LABELLED, LABELS
 from claimscore.jobs.errors import InputError, OutputError
+from claimscore.jobs.wholefile import parquet_bytes, write_whole
 
 COLUMNS = (
     *("key", "question", "claim", "evidence", "label", "allowed_labels", "note"),
@@ -97,13 +98,8 @@ def write(rows: pa.Table, to: str, *, force: bool) -> None:
             "evidence": _evidence(row),
         }
         writer.writerow([cell(shown[name]) for name in COLUMNS])
-    try:
-        pq.write_table(rows.cast(SHEET), beside, compression="zstd")
-        Path(to).write_bytes(text.getvalue().encode("utf-8-sig", "replace"))
-    except OSError as err:
-        raise OutputError(
-            f"{to}: {err.strerror or err}, expected a file to write; give another --to"
-        ) from err
+    write_whole(beside, parquet_bytes(rows.cast(SHEET)), option="--to")
+    write_whole(Path(to), text.getvalue().encode("utf-8-sig", "replace"), option="--to")
 
 
 def _evidence(row: dict[str, Any]) -> str:

@@ -6,8 +6,6 @@ file is replaced as a whole, or not at all.
 
 from __future__ import annotations
 
-import contextlib
-import os
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -23,6 +21,7 @@ from claimscore.jobs.frames import as_frame
 from claimscore.jobs.records import ANSWERS, VERDICTS
 from claimscore.jobs.store import Store
 from claimscore.jobs.uri import shown
+from claimscore.jobs.wholefile import parquet_bytes, write_whole
 
 LOOKED_AT = 10
 """Candidates whose rows are read, a row that may be promoted: most of a bad night may say the same."""
@@ -58,7 +57,11 @@ def run(
     new = _unheld(rows, existing, to, left_out)
     n_before = existing.num_rows if existing is not None else 0
     if new or existing is None:
-        _write(target, to, _joined(existing, pa.Table.from_pylist(new, schema=promote.GOLDEN), to))
+        write_whole(
+            target,
+            parquet_bytes(_joined(existing, pa.Table.from_pylist(new, schema=promote.GOLDEN), to)),
+            option="--to",
+        )
     return {
         "date": date,
         "series": series,
@@ -199,18 +202,3 @@ def _as(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
     if not cast.cast(column.type).equals(column):  # Arrow drops the fields that a struct of the file lacks
         raise ValueError(f"{column.type} does not fit into {kind}")
     return cast
-
-
-def _write(path: Path, to: str, table: pa.Table) -> None:
-    beside = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    try:
-        try:
-            pq.write_table(table, beside, compression="zstd")
-            beside.replace(path)
-        finally:
-            with contextlib.suppress(OSError):
-                beside.unlink(missing_ok=True)
-    except OSError as err:
-        raise OutputError(
-            f"{to}: {err.strerror or err}, expected a file to write; give another --to"
-        ) from err

@@ -20,6 +20,7 @@ from claimscore.jobs.config import MetricsConfig, StoreConfig
 from claimscore.jobs.errors import InputError, OutputError
 from claimscore.jobs.records import ANSWERS, VERDICTS
 from claimscore.jobs.store import Store
+from claimscore.jobs.wholefile import write_whole
 
 TABLES_OF_A_DAY = ("metrics", "answers", "verdicts")
 
@@ -132,12 +133,7 @@ def write(document: dict[str, Any], form: str, to: str | None) -> str | None:
     path = target(document, form, to)
     if path is None:
         return text
-    try:
-        path.write_text(text, encoding="utf-8", newline="\n")
-    except OSError as err:
-        raise OutputError(
-            f"{path}: {err.strerror or err}, expected a file to write; give another --to"
-        ) from err
+    write_whole(path, text.encode(), option="--to")
     return None
 
 

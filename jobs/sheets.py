@@ -18,10 +18,10 @@ from rich.console import Console
 from rich.markup import escape
 
 from claimscore.jobs import progress
-from claimscore.jobs.errors import OutputError
 from claimscore.jobs.report_files import as_json, form_of
 from claimscore.jobs.report_text import plain
 from claimscore.jobs.report_words import visible
+from claimscore.jobs.wholefile import write_whole
 
 _FOLDER = Path(__file__).parent / "templates"
 _CELL_CHARS = 400
@@ -114,9 +114,4 @@ def write(
     text = (
         as_json(document) if chosen == "json" else {"md": markdown, "html": html}[chosen](sheet_of(document))
     )
-    try:
-        Path(to).write_text(text, encoding="utf-8", newline="\n")
-    except OSError as err:
-        raise OutputError(
-            f"{to}: {err.strerror or err}, expected a file to write; give another --to"
-        ) from err
+    write_whole(Path(to), text.encode(), option="--to")

@@ -6,29 +6,51 @@ import os
 import uuid
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
+
 from claimscore.jobs.errors import OutputError
 
 
-def write_whole(path: Path, data: bytes) -> None:
-    """Make `path` hold exactly `data`, by a rename within its folder.
+def write_whole(path: Path, data: bytes, *, option: str = "name") -> None:
+    """Make `path` hold exactly `data`, by a rename within its folder; a device or pipe is written to as it is.
 
     The file of the meantime has another ending, so that no pattern for the final one finds it, and the usual
-    permissions, so that whoever reads the folder can read it.
+    permissions, so that whoever reads the folder can read it. A link stays one: the file that it names is written.
+
+    Args:
+        path: the file.
+        data: all of it.
+        option: what a user gave it with, for the message.
 
     Raises:
         OutputError: no such folder, no permission, no space.
     """
-    meantime = path.with_name(f".{path.name}.{uuid.uuid4().hex}.partial")
     try:
-        try:
-            with meantime.open("xb") as stream:
-                stream.write(data)
-                stream.flush()
-                os.fsync(stream.fileno())
-            meantime.replace(path)
-        finally:
-            meantime.unlink(missing_ok=True)
+        if path.exists() and not path.is_file():  # renamed over, /dev/null would be a file from then on
+            path.write_bytes(data)
+        else:
+            _replace(path.resolve(), data)
     except OSError as err:
         raise OutputError(
-            f"{path}: {err.strerror or err}, expected a file to write; give another name"
+            f"{path}: {err.strerror or err}, expected a file to write; give another {option}"
         ) from err
+
+
+def _replace(path: Path, data: bytes) -> None:
+    meantime = path.with_name(f".{path.name}.{uuid.uuid4().hex}.partial")
+    try:
+        with meantime.open("xb") as stream:
+            stream.write(data)
+            stream.flush()
+            os.fsync(stream.fileno())
+        meantime.replace(path)
+    finally:
+        meantime.unlink(missing_ok=True)
+
+
+def parquet_bytes(table: pa.Table) -> bytes:
+    """A table as the bytes of a Parquet file, one row group."""
+    sink = pa.BufferOutputStream()
+    pq.write_table(table, sink, compression="zstd")
+    return bytes(sink.getvalue())

@@ -173,7 +173,16 @@ MAY_IMPORT = {
     "report_charts": (),
     "report_html": ("concentration", "report_charts", "report_words"),
     "report_text": ("report_words",),
-    "report_files": ("metrics", "report", "report_html", "report_text", "reports", "store", "trend"),
+    "report_files": (
+        "wholefile",
+        "metrics",
+        "report",
+        "report_html",
+        "report_text",
+        "reports",
+        "store",
+        "trend",
+    ),
     "gate": ("metrics",),
     "cli_joins": ("import_counts", "import_documents", "import_spans", "imports", "options"),
     "cli": (
@@ -235,7 +244,7 @@ MAY_IMPORT = {
             "trust",
         ),
     ),
-    "calibration_files": ("read", "shards"),
+    "calibration_files": ("wholefile", "read", "shards"),
     "calibration_run": (
         *(
             "actors",
@@ -250,8 +259,9 @@ MAY_IMPORT = {
     ),
     "calibration_text": ("progress",),
     "labelling": ("trust",),
-    "label_sheet": ("calibration_files",),
+    "label_sheet": ("wholefile", "calibration_files"),
     "label_run": (
+        "wholefile",
         *("calibration_files", "label_sheet", "labelling", "progress", "read", "reports", "shards", "store"),
         *("thresholds", "trust"),
     ),
@@ -264,6 +274,7 @@ MAY_IMPORT = {
     "doctor_checks": ("checkpoint", "logfile", "output", "read", "shards", "tokenizer"),
     "cli_trust": ("calibration_run", "calibration_text", "canary_run", "doctor", "label_run", "options"),
     "gate_files": (
+        "wholefile",
         "gate",
         "golden",
         "layout",
@@ -294,8 +305,8 @@ MAY_IMPORT = {
         ),
     ),
     "promote": ("flagged",),
-    "promote_files": ("logrows", "promote", "reports", "store"),
-    "sheets": ("progress", "report_files", "report_text", "report_words"),
+    "promote_files": ("wholefile", "logrows", "promote", "reports", "store"),
+    "sheets": ("wholefile", "progress", "report_files", "report_text", "report_words"),
     "golden_words": ("gate_files", "golden", "report_words", "sheets"),
     "cli_golden": (
         *(
