@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from claimscore.jobs.config import Combiner
-from claimscore.jobs.thresholds import MOST_NAMES
+from claimscore.jobs.thresholds import MOST_NAMES, NEAREST
 from claimscore.jobs.trust import Bools, Floats, Ints, log_odds
 
 FEATURES = ("entailment", "contradiction", "overlap", "names")
@@ -23,7 +23,8 @@ RIDGE = 0.002
 def features(p_entailment: Floats, p_contradiction: Floats, overlap: Floats, n_missing_names: Ints) -> Floats:
     """(P, 4) in the order of FEATURES, as thresholds.Thresholds.support weighs them."""
     names = np.clip(n_missing_names, 0, MOST_NAMES)
-    return np.column_stack([log_odds(p_entailment), log_odds(p_contradiction), overlap, names])
+    odds = (log_odds(p, NEAREST) for p in (p_entailment, p_contradiction))  # as it will be weighed
+    return np.column_stack([*odds, overlap, names])
 
 
 def fit_combiner(pairs: Floats, claim_of_pair: Ints, supported: Bools, weights: Floats) -> Combiner:

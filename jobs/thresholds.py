@@ -13,6 +13,8 @@ import polars as pl
 
 from claimscore.jobs.config import Combiner, Config
 
+NEAREST = 1e-6
+"""A probability counts as no nearer to 0 or 1: its log odds must be finite."""
 MOST_NAMES = 3
 """More missing names than this say no more."""
 
@@ -67,6 +69,11 @@ class Thresholds:
         """Whether the judge says that the premise contradicts the claim; false without probabilities."""
         return (pl.col("p_contradiction") >= self.contradiction).fill_null(value=False)
 
+    def needs_names(self) -> pl.Expr:
+        """Whether missing names could decide anything of a pair: that it contradicts, or what a combiner makes of it."""
+        weighs = self.combiner is not None and self.combiner.names != 0
+        return self.contradicts() | (self.may_entail() & pl.lit(weighs))
+
     def entails(self, n_missing_names: pl.Expr | None = None) -> pl.Expr:
         """Whether a pair is entailed; false without probabilities."""
         support = self.support(n_missing_names)
@@ -75,6 +82,6 @@ class Thresholds:
 
 
 def log_odds(p: pl.Expr) -> pl.Expr:
-    """log(p / (1 - p)), with p held between 1e-6 and 1 - 1e-6."""
-    p = p.cast(pl.Float64).clip(1e-6, 1 - 1e-6)
+    """log(p / (1 - p)), with p held NEAREST from 0 and 1."""
+    p = p.cast(pl.Float64).clip(NEAREST, 1 - NEAREST)
     return (p / (1 - p)).log()

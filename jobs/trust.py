@@ -64,9 +64,9 @@ class Figure:
     high: float | None
 
 
-def log_odds(scores: Floats) -> Floats:
+def log_odds(scores: Floats, nearest: float = _NEAREST) -> Floats:
     """Log-odds of scores, those of 0 and 1 cut to what is finite."""
-    p = np.clip(scores, _NEAREST, 1 - _NEAREST)
+    p = np.clip(scores, nearest, 1 - nearest)
     odds: Floats = np.log(p / (1 - p))
     return odds
 

@@ -12,7 +12,7 @@ import stub_models
 import trust_fixture as fixture
 
 from claimscore.jobs import calibration, calibration_files, calibration_scores, combining
-from claimscore.jobs.thresholds import Thresholds
+from claimscore.jobs.thresholds import NEAREST, Thresholds
 
 
 def drawn(n: int = 400, *, seed: int = 0):
@@ -73,13 +73,18 @@ def test_a_fit_weighs_as_a_card_does():
     """What was fitted is what thresholds.support makes of a pair."""
     pairs, claim, supported = drawn(60)
     combiner = combining.fit_combiner(pairs, claim, supported, np.ones(60))
+    pairs[:2, 0] = [-12.0, 12.0]  # surer than any threshold: both hold the log odds at the same bound
     e = 1 / (1 + np.exp(-pairs[:, 0]))
+    held = np.clip(pairs[:, 0], *(np.log(p / (1 - p)) for p in (NEAREST, 1 - NEAREST)))
     frame = pl.DataFrame({"p_entailment": e, "p_contradiction": np.full(len(e), 0.1), "overlap": pairs[:, 2]})
 
     support = Thresholds(entailment=0.5, contradiction=0.9, combiner=combiner).support(pl.lit(2))
 
     weights = np.array([combiner.entailment, combiner.contradiction, combiner.overlap, combiner.names])
-    logit = combiner.intercept + np.column_stack([pairs[:, :3], np.full(len(e), 2)]) @ weights
+    logit = combiner.intercept + np.column_stack([held, pairs[:, 1:3], np.full(len(e), 2)]) @ weights
+    assert combining.features(e, np.full(len(e), 0.1), pairs[:, 2], np.full(len(e), 2))[
+        :, 0
+    ] == pytest.approx(held)
     assert frame.select(support).to_series().to_numpy() == pytest.approx(1 / (1 + np.exp(-logit)), abs=1e-5)
 
 
