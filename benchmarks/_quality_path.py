@@ -67,7 +67,7 @@ def judge_cases(cases: Sequence[Case], judge: pipeline.Judge, config: Config) ->
         log, claims, scores, SCORES.empty_table(), SAMPLES.empty_table(), config
     )
     judged = scores.column("p_entailment").is_valid()
-    lacking = signals.lacking(log, claims, scores, judged, judged)
+    lacking = signals.lacking(log, claims, scores, values_of=judged, names_of=judged)
     return Judged(
         margins=margins(cases, scores, lacking, config),
         verdicts=verdicts.to_pylist(),

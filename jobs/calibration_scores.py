@@ -54,7 +54,7 @@ def score(rows: pa.Table, judge: pipeline.Judge, config: Config, tick: Tick = la
         tick(some[0].num_rows)
     pairs = pa.concat_tables(parts)
     judged = pairs.column("p_entailment").is_valid()
-    lacking = signals.lacking(log, claims, pairs, judged, judged)
+    lacking = signals.lacking(log, claims, pairs, values_of=judged, names_of=judged)
     of_pair = outcomes(pairs, lacking, config)
     of_claim = of_pair.group_by("request_id").agg(
         score=pl.col("support").filter(pl.col("supports")).max(),

@@ -14,7 +14,6 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-import numpy as np
 import polars as pl
 import pyarrow as pa
 
@@ -122,8 +121,7 @@ def _with_support(log: pa.Table, claims: pa.Table, scores: pa.Table, config: Con
     near = frame.select(
         (pl.col("support") >= settings.threshold - settings.band).fill_null(value=False)
     ).to_series()
-    never = pa.array(np.zeros(len(frame), np.bool_))
-    names = signals.lacking(log, claims, scores, never, near.to_arrow()).column("missing_names")
+    names = signals.lacking(log, claims, scores, names_of=near.to_arrow()).column("missing_names")
     counted = frame.with_columns(n_names=pl.from_arrow(names).list.len())  # type: ignore[union-attr]
     return counted.with_columns(support=thresholds.support(pl.col("n_names"))).drop("n_names")
 

@@ -19,7 +19,12 @@ QUOTED_BYTES = 32 * 1024 * 1024
 
 
 def lacking(
-    log: pa.Table, claims: pa.Table, scores: pa.Table, entails: pa.Array, contradicts: pa.Array
+    log: pa.Table,
+    claims: pa.Table,
+    scores: pa.Table,
+    *,
+    values_of: pa.Array | None = None,
+    names_of: pa.Array | None = None,
 ) -> pa.Table:
     """Beside `scores`: missing_values and missing_names (list<string>), what of the claim the premise lacks.
 
@@ -27,23 +32,21 @@ def lacking(
         log: records.LOG.
         claims: records.CLAIMS.
         scores: records.SCORES.
-        entails: boolean beside `scores`: values and names are looked for; null elsewhere.
-        contradicts: boolean beside `scores`: names are looked for.
+        values_of: boolean beside `scores`: the pairs whose values are looked for, null elsewhere; None: of none.
+        names_of: the same for names.
     """
-    looked_at = {
-        "missing_values": np.asarray(entails),
-        "missing_names": np.asarray(pc.or_(entails, contradicts)),
-    }
-    rows = np.flatnonzero(looked_at["missing_names"])
-    chosen = scores.take(pa.array(rows))
+    none = pa.array(np.zeros(scores.num_rows, np.bool_))
+    values, names = (np.asarray(none if wanted is None else wanted) for wanted in (values_of, names_of))
+    either = values | names
+    chosen = scores.take(pa.array(np.flatnonzero(either)))
     texts, questions = texts_and_questions(log, claims, chosen)
     premises = evidence.premise_texts(chosen, log)
-    valued = pa.array(looked_at["missing_values"][rows])
-    found = {
-        "missing_values": rules.missing_values(*(a.filter(valued) for a in (texts, premises, questions))),
-        "missing_names": rules.missing_names(texts, premises),
-    }
-    return pa.table({name: _spread(values, looked_at[name]) for name, values in found.items()})
+    valued, named = pa.array(values[either]), pa.array(names[either])
+    missing_values = rules.missing_values(*(a.filter(valued) for a in (texts, premises, questions)))
+    missing_names = rules.missing_names(*(a.filter(named) for a in (texts, premises)))
+    return pa.table(
+        {"missing_values": _spread(missing_values, values), "missing_names": _spread(missing_names, names)}
+    )
 
 
 def _spread(values: pa.Array, where: np.ndarray) -> pa.Array:
