@@ -7,6 +7,7 @@ The answer is scored at its GENERATION. Windows overlap at both ends, so a row m
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator
 from typing import Any
 
@@ -14,7 +15,15 @@ from claimscore.jobs.import_citations import citations_of
 from claimscore.jobs.import_documents import fill_documents, handed_of
 from claimscore.jobs.import_spans import Kind, Options, Row, Span, Tool, trace_span_id
 from claimscore.jobs.import_texts import answer_of, question_of
-from claimscore.jobs.import_values import id_of, mapping_of, moment_of, text_of, unpack, unpack_literal
+from claimscore.jobs.import_values import (
+    id_of,
+    mapping_of,
+    moment_of,
+    rows_under,
+    text_of,
+    unpack,
+    unpack_literal,
+)
 from claimscore.jobs.literals import BadValueError
 
 # The export's snake case, and the camel case of the UI's files and the API.
@@ -103,18 +112,11 @@ def _get(row: Row, name: str) -> Any:
     return next((row[key] for key in _NAMES[name] if row.get(key) is not None), None)
 
 
-def _unwrap(document: Any) -> Iterator[Any]:
-    if isinstance(document, dict) and isinstance(document.get("data"), list):
-        yield from document["data"]
-    else:
-        yield from document if isinstance(document, list) else [document]
-
-
 TOOL = Tool(
     system="langfuse",
     needs=(("id",), ("trace_id", "traceId", "timestamp", "createdAt", "created_at")),
     wants=lambda name: name in _PLAIN or any(name in names for names in _NAMES.values()),
-    unwrap=_unwrap,
+    unwrap=functools.partial(rows_under, "data"),
     spans=spans,
     answer_is_llm_span=True,
 )

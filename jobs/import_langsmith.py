@@ -8,6 +8,7 @@ project. Rows of two exports of a day, and of a trace that crosses midnight, mee
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator
 from typing import Any
 
@@ -15,7 +16,15 @@ from claimscore.jobs.import_citations import citations_of
 from claimscore.jobs.import_documents import fill_documents, handed_of
 from claimscore.jobs.import_spans import Kind, Options, Row, Span, Tool
 from claimscore.jobs.import_texts import answer_of, question_of
-from claimscore.jobs.import_values import dig, id_of, mapping_of, moment_of, text_of, unpack_literal
+from claimscore.jobs.import_values import (
+    dig,
+    id_of,
+    mapping_of,
+    moment_of,
+    rows_under,
+    text_of,
+    unpack_literal,
+)
 from claimscore.jobs.literals import BadValueError
 
 _WANTED = {
@@ -103,14 +112,6 @@ def _parent(row: Row, run_id: str | None, trace_id: str) -> str | None:
     return parent
 
 
-def _unwrap(document: Any) -> Iterator[Any]:
-    runs = document.get("runs") if isinstance(document, dict) else None
-    if isinstance(runs, list):
-        yield from runs
-    else:
-        yield from document if isinstance(document, list) else [document]
-
-
 def _refuse(columns: set[str]) -> str | None:
     if "dataset_id" in columns and "run_type" not in columns:
         return (
@@ -127,7 +128,7 @@ TOOL = Tool(
         ("parent_run_id", "parent_run_ids", "is_root"),
     ),
     wants=lambda name: name in _WANTED,
-    unwrap=_unwrap,
+    unwrap=functools.partial(rows_under, "runs"),
     spans=spans,
     refuse=_refuse,
 )

@@ -7,6 +7,7 @@ there is one. An expectation (`expected_response`, `expected_facts`) is the refe
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -20,6 +21,7 @@ from claimscore.jobs.import_values import (
     id_of,
     mapping_of,
     moment_of,
+    rows_under,
     text_of,
     unpack,
     unpack_literal,
@@ -192,18 +194,10 @@ def _either(first: Any, second: Any) -> Any:
     return unpack_literal(second) if first is None else first
 
 
-def _unwrap(document: Any) -> Iterator[Any]:
-    traces = document.get("traces") if isinstance(document, dict) else None
-    if isinstance(traces, list):
-        yield from traces
-    else:
-        yield from document if isinstance(document, list) else [document]
-
-
 TOOL = Tool(
     system="mlflow",
     needs=(("spans", "trace", "data", "span_id"),),
     wants=lambda name: name in _WANTED,
-    unwrap=_unwrap,
+    unwrap=functools.partial(rows_under, "traces"),
     spans=spans,
 )

@@ -22,6 +22,7 @@ from claimscore.jobs.import_values import (
     mapping_of,
     moment_of,
     nest,
+    rows_under,
     text_of,
     unpack_literal,
 )
@@ -144,12 +145,8 @@ def _prompt_version(tree: Mapping[str, Any], resource: Mapping[str, Any], option
 def _unwrap(document: Any) -> Iterator[Any]:
     if is_envelope(document):
         yield from envelope_spans(document)
-    elif isinstance(document, dict) and isinstance(document.get("data"), list):
-        yield from document["data"]
-    elif isinstance(document, list):
-        yield from document
     else:
-        yield document
+        yield from rows_under("data", document)
 
 
 def _refuse(columns: set[str]) -> str | None:

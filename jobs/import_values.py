@@ -12,7 +12,7 @@ import binascii
 import json
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -72,6 +72,12 @@ def number_of(value: Any) -> float | None:
     except (ValueError, OverflowError):
         return None
     return number if math.isfinite(number) else None
+
+
+def rows_under(key: str, document: Any) -> Iterator[Any]:
+    """The rows of a JSON document: the list under `key`, the list that it is itself, or else the document alone."""
+    held = document.get(key) if isinstance(document, dict) else document
+    yield from held if isinstance(held, list) else [document]
 
 
 _ONLY_DIGITS = re.compile(r"\d{9,}")
