@@ -30,7 +30,6 @@ def test_nli_checks_answers_before_it_times_them():
     assert all(row["pairs_per_s"] > 0 for row in rows.values())
 
 
-@pytest.mark.slow
 def test_job_without_models_accounts_for_its_cpu():
     """On a drawn log every answer is judged, and the stages' times are those of the job alone."""
     result = run("benchmarks/bench_job.py", "--answers", "40")
@@ -41,7 +40,6 @@ def test_job_without_models_accounts_for_its_cpu():
     )
 
 
-@pytest.mark.slow
 def test_scaling_reports_how_busy_the_judges_are():
     """One stub judge on a local Ray: its utilisation is a share."""
     result = run("benchmarks/bench_scaling.py", "--judges", "1", "--seconds", "2")

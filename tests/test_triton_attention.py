@@ -92,7 +92,6 @@ def test_a_long_pair_is_as_exact_as_torch(name, length):
     assert_as_exact_as_torch(run(TILES[name], tensors, bounds, slots=slots), tensors, bounds, slots=slots)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
 @pytest.mark.parametrize("length", SHORT + LONG)
 @pytest.mark.parametrize("tile", TILES.values(), ids=TILES)

@@ -75,7 +75,6 @@ def test_loads_run_ahead(fp16):
     assert fp16["attention_slices.attend"]["cp.async.cg"] > 0
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("dtype", ["bfloat16", "float32"])
 def test_every_kernel_compiles_and_fits_in_other_dtypes(dtype, tmp_path):
     """bfloat16 spills nothing; float32, which is there to check against, may spill a little."""
