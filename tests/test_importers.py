@@ -767,6 +767,11 @@ def test_bytes_that_are_no_text_put_their_row_aside(tmp_path: Path):
         ("a.txt", b"hello", "no file of a known kind among 1"),
         (
             "a.jsonl",
+            [root("\ud800"), root("\ud800", trace="a2")],
+            "no spans of phoenix in 2 rows, 2 of them put aside, 2: invalid_utf8: 'utf-8' codec can't encode",
+        ),
+        (
+            "a.jsonl",
             [{"foo": 1}],
             "a.jsonl: no column 'context.trace_id' or 'context' or 'trace_id', found 'foo'",
         ),
