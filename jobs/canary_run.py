@@ -88,9 +88,9 @@ def run(
         "record": store.root.shown(f"{FOLDER}/{series}/{date}.json"),
         "n_pairs": len(found),
         "environment": record["environment"],
-        "agreement": canary.agreement(record),
-        "against": canary.compare(before, record) if before else None,
-        "since_first": _since_first(mine[0], record) if len(mine) > 1 else None,
+        "agreement": canary.agreement(record["pairs"], thresholds),
+        "against": canary.compare(before, record, thresholds) if before else None,
+        "since_first": _since_first(canary.compare(mine[0], record, thresholds)) if len(mine) > 1 else None,
     }
 
 
@@ -137,8 +137,7 @@ def _earlier(store: Store, date: str) -> list[dict[str, Any]]:
     return found
 
 
-def _since_first(first: Mapping[str, Any], record: Mapping[str, Any]) -> dict[str, Any]:
-    compared = canary.compare(first, record)
+def _since_first(compared: Mapping[str, Any]) -> dict[str, Any]:
     kept = ("before", "n_compared", "max_difference", "max_pair", "drifted")
     return {name: compared[name] for name in kept} | {"n_flipped": len(compared["flipped"])}
 
