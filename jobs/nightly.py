@@ -20,7 +20,7 @@ from claimscore.jobs.errors import ClaimscoreError, InputError, OutputError
 from claimscore.jobs.layout import TableFile
 from claimscore.jobs.pipeline import Models
 from claimscore.jobs.plan import ShardTask, Weights, metrics_parts, series_of, shard_tasks
-from claimscore.jobs.read import find_repeats, list_files
+from claimscore.jobs.read import list_files, survey
 from claimscore.jobs.records import METRICS
 from claimscore.jobs.shard_run import ShardReport, run_shard
 from claimscore.jobs.shards import plan_shards
@@ -43,11 +43,24 @@ class DayPlan:
     """shard id -> table -> why; shards with nothing stale are not in it."""
     unreadable: list[tuple[str, str]]
     """(file, one-line error) of log files without a readable footer."""
+    faults: list[str] = field(default_factory=list)
+    """One line a file that lacks a needed column, or has one of a type that cannot hold it: its shards will fail."""
+    absent_columns: dict[str, int] = field(default_factory=dict)
+    """Column that the deployment maps -> rows of files that lack it."""
 
     @property
     def n_rows(self) -> int:
         """Rows of the readable files, by their footers."""
         return sum(task.shard.n_rows for task in self.tasks)
+
+    @property
+    def warnings(self) -> list[str]:
+        """A line a mapped column that is not there: nothing fails without it, and nobody would see that it is null."""
+        return [
+            f"{self.date}: column {name!r}, which [read.columns] maps, is in no column of {n:,} of {self.n_rows:,} rows: read as "
+            "null; mend the mapping or take it out"
+            for name, n in self.absent_columns.items()
+        ]
 
 
 @dataclass(slots=True)
@@ -61,6 +74,8 @@ class DayReport:
     n_rows: int = 0
     counts: dict[str, dict[str, int]] = field(default_factory=dict)
     """table -> its counts, summed over the shards, those of earlier runs included."""
+    absent_columns: dict[str, int] = field(default_factory=dict)
+    """Column that the deployment maps -> rows of files that lack it."""
     made: dict[str, int] = field(default_factory=dict)
     """table -> files made by this run."""
     seconds: dict[str, float] = field(default_factory=dict)
@@ -90,16 +105,19 @@ def plan_day(config: Config, store: Store, weights: Weights, date: str) -> DayPl
     """Cut a day's log into shards and find what is stale.
 
     Raises:
-        InputError: no file for that day, or none with a readable footer.
+        InputError: no file for that day, or none with a readable footer and the columns that are needed.
     """
     fs, files = list_files(config.read.logs, date)
     shards, unreadable = plan_shards(fs, files, config.read.shard_rows)
     if not shards and unreadable:
         raise InputError(unreadable[0][1])
-    repeats = find_repeats(fs, shards, config.read)
-    tasks = list(shard_tasks(config, weights, date, shards, repeats))
+    found = survey(fs, shards, config.read)
+    if shards and all(shard.file in found.faults for shard in shards):
+        raise InputError(next(iter(found.faults.values())))
+    tasks = list(shard_tasks(config, weights, date, shards, found.repeats))
     stale = {task.shard.shard_id: why for task in tasks if (why := task.stale(store))}
-    return DayPlan(date, series_of(config, weights), fs, tasks, stale, unreadable)
+    faults = list(found.faults.values())
+    return DayPlan(date, series_of(config, weights), fs, tasks, stale, unreadable, faults, found.absent)
 
 
 def run_day(config: Config, store: Store, plan: DayPlan, execute: Execute) -> DayReport:
@@ -113,6 +131,7 @@ def run_day(config: Config, store: Store, plan: DayPlan, execute: Execute) -> Da
         OutputError: the tables do not account for every row of the log.
     """
     report = DayReport(plan.date, series=plan.series, n_shards=len(plan.tasks), n_rows=plan.n_rows)
+    report.absent_columns, report.warnings = plan.absent_columns, plan.warnings
     report.failures += [error for _, error in plan.unreadable]
     todo = [task for task in plan.tasks if task.shard.shard_id in plan.stale]
     failed = set()

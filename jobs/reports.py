@@ -112,8 +112,8 @@ def print_plan(document: dict[str, Any]) -> None:
             )
         else:
             console.print(f"{title}: everything is fresh", highlight=False, markup=False)
-        for error in day["unreadable"]:
-            console.print(printable(error), markup=False, soft_wrap=True)
+        for line in (*day["unreadable"], *day["warnings"]):
+            console.print(printable(line), markup=False, highlight=False, soft_wrap=True)
     console.print(f"config {document['config_fingerprint']}", highlight=False)
 
 

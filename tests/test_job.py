@@ -11,8 +11,8 @@ import pyarrow.parquet as pq
 import pytest
 import stub_models
 
-from claimscore.jobs import operate
-from claimscore.jobs.config import Config
+from claimscore.jobs import estimate, operate
+from claimscore.jobs.config import Config, load_config
 from claimscore.jobs.errors import InputError, ModelError
 from claimscore.jobs.nightly import DayReport, execute_here, plan_day, run_day
 from claimscore.jobs.pipeline import Models
@@ -296,6 +296,48 @@ def test_a_bad_file_leaves_the_rest_unharmed(job: Config, tmp_path: Path):
 
     assert table(job, "answers", report.series).num_rows == 6
     assert len(report.failures) == 2
+
+
+def mapping(folder: Path, columns: str) -> Config:
+    """The deployment with columns of its own."""
+    path = jobs_fixture.write_config(folder)
+    path.write_text(
+        path.read_text().replace("shard_rows = 3\n", f"shard_rows = 3\ncolumns = {{ {columns} }}\n")
+    )
+    return load_config(path)
+
+
+def test_a_mapped_column_that_is_not_there_is_told(job: Config, tmp_path: Path):
+    """It is null in the rows of the file that lacks it: counted and said, by the plan and by the run; nobody's own names are."""
+    rows = [row | {"team": "cards"} for row in jobs_fixture.log_rows(9)[6:]]
+    jobs_fixture.write_log(tmp_path, rows, name="part-1.parquet")
+    config = mapping(tmp_path, 'topic = ["dept", "team"], question = "question", ts = "when", model = []')
+
+    planned = estimate.plan_days(config, [DATE])["days"][0]
+    report = run(config)
+
+    said = [
+        f"{DATE}: column {name!r}, which [read.columns] maps, is in no column of {n} of 9 rows: read as null; mend the mapping "
+        "or take it out"
+        for name, n in (("topic", 6), ("ts", 9))
+    ]
+    assert planned["absent_columns"] == report.absent_columns == {"topic": 6, "ts": 9}
+    assert planned["warnings"] == report.warnings == said
+    assert run(config).warnings == said  # a second run, which makes nothing
+
+
+def test_a_plan_sees_a_missing_column_as_a_run_does(job: Config, tmp_path: Path):
+    """Of one file it is a line of the plan; where no file can be used there is nothing to plan."""
+    path = jobs_fixture.write_log(tmp_path, [{"request_id": "x", "answer": "a"}], name="lacks.parquet")
+    line = f"{path}: no column 'chunks' for 'chunks', found 'request_id', 'answer'; map the column under [read.columns]"
+
+    planned = estimate.plan_days(job, [DATE])["days"][0]
+    (tmp_path / "logs" / DATE / "part-0.parquet").unlink()
+    with pytest.raises(InputError) as caught:
+        estimate.plan_days(job, [DATE])
+
+    assert planned["unreadable"] == [line]
+    assert str(caught.value) == line
 
 
 def test_repeats_across_files_are_accounted_for(job: Config, tmp_path: Path):
