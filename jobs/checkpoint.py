@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import safetensors
 
-from claimscore.jobs.errors import ModelError
+from claimscore.jobs.errors import ModelError, reason_of
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -94,7 +94,9 @@ class Weights:
             try:
                 handle = safetensors.safe_open(str(file), framework="pt")
             except (OSError, safetensors.SafetensorError) as err:
-                raise ModelError(f"{file}: cannot be read: {err}; fetch the checkpoint again") from err
+                raise ModelError(
+                    f"{file}: cannot be read: {reason_of(err)}; fetch the checkpoint again"
+                ) from err
             self._files |= dict.fromkeys(handle.keys(), handle)
 
     def read(self, name: str, *shape: int) -> Tensor:
@@ -209,7 +211,7 @@ def read_json(path: Path) -> Any:
     except FileNotFoundError:
         raise ModelError(f"{path}: no such file, expected it in a checkpoint; fetch or build it") from None
     except (OSError, ValueError, RecursionError) as err:
-        raise ModelError(f"{path}: cannot be read: {err}; fetch the checkpoint again") from err
+        raise ModelError(f"{path}: cannot be read: {reason_of(err)}; fetch the checkpoint again") from err
 
 
 def read_encoder_config(folder: Path) -> EncoderConfig:

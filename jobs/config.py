@@ -25,7 +25,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar
 
-from claimscore.jobs.errors import ConfigError
+from claimscore.jobs.errors import ConfigError, reason_of
 from claimscore.jobs.uri import shown
 
 _USER_AND_PASSWORD = re.compile(
@@ -44,7 +44,7 @@ DEMO_SYSTEM_PROMPT = (
 class ReadConfig:
     """`[read]`: where the log is and how its columns are called."""
 
-    UNHASHED: ClassVar = ("logs", "preset", "shard_rows")
+    UNHASHED: ClassVar = ("logs", "preset", "shard_rows", "mapped")
 
     logs: str
     """A Parquet file, folder or glob, local or s3://. `{date}` stands for the day; without it, every file is that day's."""
@@ -54,6 +54,8 @@ class ReadConfig:
     """Our column -> candidate columns of the log, dotted for nested ones; the first that exists is read, and none
     with an empty list. Beside the columns of the log: `chunk_ids` and `chunk_scores`, lists that go with chunks of
     plain text, and "chunk.id", "chunk.text", "chunk.score" (in quotes), the fields inside a chunk."""
+    mapped: tuple[str, ...] = ()
+    """Our columns that the file itself maps, not its preset; not a key of the file."""
     shard_rows: int = 2_000
     """Rows of one shard, at least; row groups are never cut, so a shard has one row group or more."""
     max_row_bytes: int = 4 * 1024 * 1024
@@ -645,7 +647,7 @@ class Config:
 
 
 _SECTIONS = {name: kind for name, kind in typing.get_type_hints(Config).items() if name != "path"}
-_NOT_IN_FILE = {"judge_card", "checker_card", "referee_card"}
+_NOT_IN_FILE = {"judge_card", "checker_card", "referee_card", "mapped"}
 
 
 def load_config(path: str | Path, overrides: Iterable[str] = (), *, judge: str | None = None) -> Config:
@@ -766,7 +768,7 @@ def _read_toml(path: Path, what: str) -> dict[str, Any]:
     except tomllib.TOMLDecodeError as err:
         raise ConfigError(f"{path}: not TOML: {err}") from err
     except (OSError, ValueError) as err:  # ValueError: not UTF-8, or a path with a NUL
-        raise ConfigError(f"{path}: cannot be read: {err}; expected a UTF-8 TOML file") from err
+        raise ConfigError(f"{path}: cannot be read: {reason_of(err)}; expected a UTF-8 TOML file") from err
 
 
 def _apply_override(data: dict[str, Any], override: str) -> None:
@@ -839,6 +841,14 @@ def _typed(where: str, hint: Any, value: Any) -> Any:
 def _resolve(config: Config) -> Config:
     """Paths relative to the file, the preset's columns under the file's own, and the two judge cards."""
     base = Path(config.path).absolute()  # workers have working folders of their own
+    for section, name in (
+        ("read", "logs"),
+        ("decompose", "model"),
+        ("decompose", "checker"),
+        ("judge", "card"),
+    ):
+        if not getattr(getattr(config, section), name).strip():
+            raise ConfigError(f"{config.path}: [{section}] {name} is empty, expected a place; fill it in")
     read = config.read
     columns = dict(read.columns)
     if read.preset:
@@ -853,7 +863,9 @@ def _resolve(config: Config) -> Config:
     return dataclasses.replace(
         config,
         evidence=dataclasses.replace(config.evidence, max_pair_tokens=fits),
-        read=dataclasses.replace(read, logs=_relative(base, read.logs), columns=columns),
+        read=dataclasses.replace(
+            read, logs=_relative(base, read.logs), columns=columns, mapped=tuple(read.columns)
+        ),
         decompose=dataclasses.replace(
             decompose,
             model=_relative(base, decompose.model, must_exist=True),

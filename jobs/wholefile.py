@@ -9,7 +9,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from claimscore.jobs.errors import OutputError
+from claimscore.jobs.errors import OutputError, reason_of
 
 
 def write_whole(path: Path, data: bytes, *, option: str = "name") -> None:
@@ -33,7 +33,7 @@ def write_whole(path: Path, data: bytes, *, option: str = "name") -> None:
             _replace(path.resolve(), data)
     except OSError as err:
         raise OutputError(
-            f"{path}: {err.strerror or err}, expected a file to write; give another {option}"
+            f"{path}: {reason_of(err)}, expected a file to write; give another {option}"
         ) from err
 
 

@@ -18,7 +18,7 @@ PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 PROVIDED_BY = importlib.metadata.packages_distributions()
 
 # Everyone may import these; they import each other only in this order.
-BASE = ("errors", "uri", "records", "config", "frames")
+BASE = ("uri", "errors", "records", "config", "frames")
 
 IMPORTERS = tuple(
     f"import_{tool}" for tool in ("langfuse", "langsmith", "mlflow", "otlp", "phoenix", "trulens")
@@ -203,7 +203,7 @@ MAY_IMPORT = {
     "sending": (),
     "wholefile": (),
     "published": ("output", "sending"),
-    "export_csv": ("exports",),
+    "export_csv": ("exports", "hidden"),
     "export_events": (),
     "export_langfuse": ("exports", "published", "sending"),
     "export_langsmith": ("published", "sending"),
@@ -265,7 +265,7 @@ MAY_IMPORT = {
         *("calibration_files", "label_sheet", "labelling", "progress", "read", "reports", "shards", "store"),
         *("thresholds", "trust"),
     ),
-    "canary": (),
+    "canary": ("rules", "thresholds"),
     "canary_run": (
         *("actors", "canary", "checkpoint", "judge", "layout", "pipeline", "plan", "progress", "store"),
         *("thresholds", "windows"),
