@@ -80,6 +80,8 @@ class DayReport:
     """table -> files made by this run."""
     seconds: dict[str, float] = field(default_factory=dict)
     """table -> seconds of work in this run, summed over the shards."""
+    loading_s: float = 0.0
+    """How long the shard that waited longest for its models did; in none of `seconds`."""
     n_made_of: dict[str, int] = field(default_factory=dict)
     """What this run made, in units of cost: answers, claims, pairs and tokens."""
     failures: list[str] = field(default_factory=list)
@@ -171,7 +173,9 @@ def _add(report: DayReport, shard: ShardReport) -> None:
     for table in shard.made:
         report.made[table] = report.made.get(table, 0) + 1
         report.seconds[table] = report.seconds.get(table, 0.0) + shard.seconds[table]
-    units = [("claims", "n_claims"), ("scores", "n_pairs"), ("scores", "n_tokens"), ("quarantine", "answers")]
+    report.loading_s = max(report.loading_s, shard.loading_s)
+    units = [("claims", "n_claims"), ("quarantine", "answers")]
+    units += [("scores", f"n_{unit}") for unit in ("pairs", "tokens", "variant_pairs", "variant_tokens")]
     units += [("referee", f"n_{unit}") for unit in ("prompts", "reused")]
     for table, unit in units:
         n = shard.counts.get(table, {}).get(unit, 0)

@@ -104,9 +104,12 @@ def print_plan(document: dict[str, Any]) -> None:
         if rows:
             table(title, ["table", "shards", "answers", "why"], rows, console=console)
             cost = day["estimate"]
+            loading = cost["loading_s"]
             console.print(
-                f"about {cost['n_llm_tokens']:,} LLM tokens, {cost['n_pairs']:,} pairs, {cost['model_s']:,.0f} s of the "
-                f"models, without loading them; rates: {cost['rates_from']}",
+                f"about {cost['n_llm_tokens']:,} LLM tokens, {cost['n_pairs']:,} pairs and {cost['n_variant_pairs']:,} of their "
+                f"variants, {cost['model_s']:,.0f} s of the models, "
+                f"{'without loading them' if loading is None else f'and {loading:,.0f} s to load them'}; "
+                f"rates: {cost['rates_from']}",
                 highlight=False,
                 markup=False,
             )

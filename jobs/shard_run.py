@@ -48,6 +48,8 @@ class ShardReport:
     made: list[str] = field(default_factory=list)
     seconds: dict[str, float] = field(default_factory=dict)
     counts: dict[str, Counts] = field(default_factory=dict)
+    loading_s: float = 0.0
+    """How long it waited for models to load; in none of `seconds`."""
 
 
 def run_shard(
@@ -57,6 +59,7 @@ def run_shard(
     models: Models,
     fs: pafs.FileSystem,
     tick: Tick = lambda *_: None,
+    loading: Callable[[], float] = lambda: 0.0,
 ) -> ShardReport:
     """Make every stale table of a shard.
 
@@ -67,13 +70,14 @@ def run_shard(
         models: those that a stale table needs.
         fs: the file system of the log.
         tick: told what was made, for progress.
+        loading: how many seconds its calls have waited for models to load so far.
 
     Raises:
         InputError: the file cannot be used as a whole.
         ModelError: a model failed, or none was loaded for a table that needs one.
         OutputError: a table cannot be written, or rows do not add up.
     """
-    desk = _Desk(task, store, tick, task.stale(store), ShardReport(task.shard.shard_id))
+    desk = _Desk(task, store, loading, task.stale(store), ShardReport(task.shard.shard_id))
     if not desk.stale:
         return desk.report
     log, quarantine = read_shard(fs, task.shard, config.read, task.repeats)
@@ -88,7 +92,7 @@ def run_shard(
     claims = desk.table("claims", CLAIMS, lambda: _claims(log, sentences(), models, config))
     tick("claims", claims.num_rows)
     scores = desk.table(
-        "scores", SCORES, lambda: _scored(pipeline.make_scores(log, claims, models, config, tick))
+        "scores", SCORES, lambda: _scored(*pipeline.make_scores(log, claims, models, config, tick))
     )
     risky = pipeline.high_risk(log, claims, scores, config)
     # Samples that exist are read whatever is stale; new ones are drawn only where sample scores are to be made.
@@ -96,7 +100,7 @@ def run_shard(
     sample_scores = desk.table(
         "sample_scores",
         SCORES,
-        lambda: _scored(pipeline.make_sample_scores(claims, samples, models, config, tick)),
+        lambda: _scored(pipeline.make_sample_scores(claims, samples, models, config, tick), {}),
     )
     replies = None
     if REFEREE_TABLE in task.tables:
@@ -138,7 +142,7 @@ class _Desk:
 
     task: ShardTask
     store: Store
-    tick: Tick
+    loading: Callable[[], float]
     stale: Mapping[str, str]
     report: ShardReport
     contents: dict[str, str] = field(default_factory=dict)
@@ -148,14 +152,16 @@ class _Desk:
         if name not in self.stale:
             self.contents[name] = self.store.content(file)
             return self.store.read(file)
-        began = time.perf_counter()
+        began, waited = time.perf_counter(), self.loading()
         table, counts = make()
         read = {source: self.contents[source] for source in self.task.read_by(name)}
         stored = table if self.task.stores_text else without_texts(table, name)
         self.contents[name] = self.store.write(
             file, stored, schema, parts=self.task.parts[name], counts=counts, read=read
         )
-        self.report.seconds[name] = time.perf_counter() - began
+        waited = self.loading() - waited
+        self.report.seconds[name] = max(0.0, time.perf_counter() - began - waited)
+        self.report.loading_s += waited
         self.report.counts[name] = counts
         self.report.made.append(name)
         return table
@@ -174,13 +180,12 @@ def _claims(log: pa.Table, sentences: pa.Table, models: Models, config: Config) 
     return claims, counts | {"n_claims": claims.num_rows}
 
 
-def _scored(scores: pa.Table) -> tuple[pa.Table, Counts]:
+def _scored(scores: pa.Table, beside: Counts) -> tuple[pa.Table, Counts]:
     errors = Counter(error for error in scores.column("error").to_pylist() if error)
     n_tokens = pc.sum(scores.column("n_tokens")).as_py() or 0
     n_pairs = scores.num_rows - sum(count for error, count in errors.items() if error != "nan")
-    return scores, {"n_pairs": n_pairs, "n_tokens": n_tokens} | {
-        f"error_{error}": n for error, n in sorted(errors.items())
-    }
+    counts = {"n_pairs": n_pairs, "n_tokens": n_tokens} | beside
+    return scores, counts | {f"error_{error}": n for error, n in sorted(errors.items())}
 
 
 def _samples(
