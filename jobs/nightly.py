@@ -126,7 +126,8 @@ def run_day(config: Config, store: Store, plan: DayPlan, execute: Execute) -> Da
     """Make what is stale of a day, then its metrics.
 
     A failed shard or unreadable file is in the report's failures; the others are finished all the same, and the
-    metrics cover what there is. What the log no longer holds is removed only when nothing failed.
+    metrics cover what there is. What the log no longer holds is removed; where something failed only what came from a
+    file that was read whole, and is another by now.
 
     Raises:
         InputError: nothing of the day could be done.
@@ -146,8 +147,7 @@ def run_day(config: Config, store: Store, plan: DayPlan, execute: Execute) -> Da
     done = [task for task in plan.tasks if task.shard.shard_id not in failed]
     if report.failures and not done:
         raise InputError(report.failures[0])
-    if not report.failures:
-        report.warnings += _remove_orphans(store, plan, done)
+    report.warnings += _remove_orphans(store, plan, done, only_replaced=bool(report.failures))
     if done:
         _count_all(report, store, done)
         _check_accounting(report, done)
@@ -182,16 +182,30 @@ def _add(report: DayReport, shard: ShardReport) -> None:
         report.n_made_of[unit] = report.n_made_of.get(unit, 0) + n
 
 
-def _remove_orphans(store: Store, plan: DayPlan, tasks: list[ShardTask]) -> list[str]:
-    """Drop the day's files of shards that the log no longer holds; a corrected log must not be counted twice."""
-    kept = {task.shard.shard_id for task in tasks}
+def _remove_orphans(store: Store, plan: DayPlan, tasks: list[ShardTask], *, only_replaced: bool) -> list[str]:
+    """Drop the day's files of shards that the log no longer holds; a corrected log must not be counted twice.
+
+    `only_replaced`: of those only what came from a file whose shards are all done. What came from a file that cannot be read
+    now, or was renamed since, stays: nobody can tell whether the log still holds it.
+    """
+    kept = {task.shard.shard_id for task in plan.tasks}
+    replaced = _replaced(store, plan, tasks) - kept if only_replaced else None
     kept |= {f"{shard_id}-samples" for shard_id in kept} | ({"metrics"} if tasks else set())
     gone: set[str] = set()
     for table in ("quarantine", "claims", "scores", "referee", "verdicts", "answers", "metrics"):
         series = None if table in {"quarantine", "claims"} else plan.series
-        gone.update(store.remove_orphans(table, plan.date, series, kept))
+        gone.update(store.remove_orphans(table, plan.date, series, kept, of=replaced))
     shard_ids = sorted({shard_id.removesuffix("-samples") for shard_id in gone} - {"metrics"})
     return [f"removed shard {shard_id}: the log of {plan.date} no longer holds it" for shard_id in shard_ids]
+
+
+def _replaced(store: Store, plan: DayPlan, done: list[ShardTask]) -> set[str]:
+    """The shards, samples' parts too, that were made of a file all of whose present shards are done."""
+    n_done = Counter(task.shard.file for task in done)
+    whole = {file for file, n in Counter(task.shard.file for task in plan.tasks).items() if n == n_done[file]}
+    manifests = {file.shard_id: store.manifest(file) for file in store.files("quarantine", date=plan.date)}
+    found = {shard_id for shard_id, m in manifests.items() if m and m.get("source") in whole}
+    return found | {f"{shard_id}-samples" for shard_id in found}
 
 
 def _count_all(report: DayReport, store: Store, tasks: list[ShardTask]) -> None:

@@ -157,7 +157,13 @@ class _Desk:
         read = {source: self.contents[source] for source in self.task.read_by(name)}
         stored = table if self.task.stores_text else without_texts(table, name)
         self.contents[name] = self.store.write(
-            file, stored, schema, parts=self.task.parts[name], counts=counts, read=read
+            file,
+            stored,
+            schema,
+            parts=self.task.parts[name],
+            counts=counts,
+            read=read,
+            source=self.task.shard.file,
         )
         waited = self.loading() - waited
         self.report.seconds[name] = max(0.0, time.perf_counter() - began - waited)

@@ -300,6 +300,24 @@ def test_a_bad_file_leaves_the_rest_unharmed(job: Config, tmp_path: Path):
     assert len(report.failures) == 2
 
 
+def test_a_corrected_file_beside_a_bad_one_is_not_counted_twice(job: Config, tmp_path: Path):
+    """Its old shards go although something failed; those of the file that cannot be read stay."""
+    jobs_fixture.write_log(
+        tmp_path,
+        [row | {"request_id": f"b{k}"} for k, row in enumerate(jobs_fixture.log_rows(2))],
+        name="b.parquet",
+    )
+    run(job)
+    jobs_fixture.write_log(tmp_path, jobs_fixture.log_rows(3))
+    (tmp_path / "logs" / DATE / "b.parquet").write_bytes(b"not parquet at all")
+
+    report = run(job)
+
+    ids = table(job, "answers", report.series).column("request_id").to_pylist()
+    assert sorted(ids) == ["b0", "b1", "r0", "r1", "r2"]
+    assert (len(report.failures), len(report.warnings)) == (1, 2)  # two shards of the old file
+
+
 def mapping(folder: Path, columns: str) -> Config:
     """The deployment with columns of its own."""
     path = jobs_fixture.write_config(folder)
