@@ -147,6 +147,35 @@ def find_folder(model: str) -> Path:
         ) from err
 
 
+def cached_folder(model: str) -> Path | None:
+    """The snapshot of a hub id that lies on this machine, whole or not; None: there is none. Asks no network."""
+    from huggingface_hub import snapshot_download  # noqa: PLC0415 - an extra; local folders do not need it
+
+    try:
+        return Path(snapshot_download(model, local_files_only=True))
+    except (OSError, ValueError):  # its LocalEntryNotFoundError is either, by version
+        return None
+
+
+def hub_bytes(model: str, timeout_s: float) -> int:
+    """Bytes of the safetensors that the hub has of a model; fetches none of them.
+
+    Raises:
+        ModelError: the hub does not answer, has no such model, or none in safetensors.
+    """
+    from huggingface_hub import HfApi  # noqa: PLC0415 - an extra; local folders do not need it
+
+    try:
+        files = HfApi().model_info(model, timeout=timeout_s, files_metadata=True).siblings or []
+    except Exception as err:  # the hub's client raises a dozen kinds: network, auth, no such model
+        first, *_ = str(err).splitlines() or [""]
+        raise ModelError(f"{model}: {type(err).__name__}: {first[:200]}") from err
+    sizes = [file.size or 0 for file in files if file.rfilename.endswith(".safetensors")]
+    if not sizes:
+        raise ModelError(f"{model}: the hub has it without safetensors; take another checkpoint")
+    return sum(sizes)
+
+
 def model_fingerprint(model: str) -> str:
     """16 hex digits over the content of a model's weights, config.json and tokenizer files.
 

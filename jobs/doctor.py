@@ -55,6 +55,8 @@ def examine(
     llms = [("decomposer", config.decompose.model)]
     if config.samples.enabled and config.samples.model:
         llms.append(("generator", config.samples.model))
+    if config.referee_card:
+        llms.append(("referee", config.referee_card.model))
     for check, model in llms:
         yield _bounded(check, limit_s, partial(checks.llm, check, model))
     yield _bounded("thresholds", limit_s, lambda: checks.thresholds(config))
