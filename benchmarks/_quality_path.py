@@ -19,7 +19,8 @@ import pyarrow.compute as pc
 from _quality_cases import Case
 
 from claimscore.jobs import citations, evidence, pipeline, segment, signals
-from claimscore.jobs.config import Config, load_config
+from claimscore.jobs.config import Config
+from claimscore.jobs.config_file import load_config
 from claimscore.jobs.frames import as_frame
 from claimscore.jobs.records import CLAIMS, LOG, SAMPLES, SCORES
 from claimscore.jobs.thresholds import Thresholds

@@ -16,7 +16,8 @@ from typing import Any
 from rich.console import Console
 
 from claimscore.jobs import doctor_checks as checks
-from claimscore.jobs.config import Config, load_config
+from claimscore.jobs.config import Config
+from claimscore.jobs.config_file import load_config
 from claimscore.jobs.doctor_checks import FAIL, OK, WARN, Finding
 from claimscore.jobs.errors import ClaimscoreError, one_line
 from claimscore.jobs.progress import printable

@@ -16,7 +16,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from claimscore.jobs.config import Config, as_toml_like, fingerprint
+from claimscore.jobs.config import Config, fingerprint
+from claimscore.jobs.config_file import as_toml_like
 from claimscore.jobs.errors import InputError
 from claimscore.jobs.nightly import DayPlan, plan_day, why_measured_anew
 from claimscore.jobs.plan import TABLES, Weights

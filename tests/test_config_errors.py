@@ -3,7 +3,7 @@
 import pytest
 from config_fixture import CARD, NEEDED, write
 
-from claimscore.jobs.config import load_config
+from claimscore.jobs.config_file import load_config
 from claimscore.jobs.errors import ConfigError
 
 

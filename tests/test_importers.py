@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 from imports_fixture import FEE, POOL, llm, retriever, root, run_import, span
 
 from claimscore.jobs.cli import main
-from claimscore.jobs.config import load_config
+from claimscore.jobs.config_file import load_config
 from claimscore.jobs.errors import InputError
 from claimscore.jobs.import_citations import settle
 from claimscore.jobs.import_documents import documents_of

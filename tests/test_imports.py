@@ -29,6 +29,7 @@ MAY_IMPORT = {
     "errors": (),
     "records": (),
     "config": (),
+    "config_file": (),
     "frames": (),
     # The log: a stage, and the parts that only it is made of.
     "uri": (),
@@ -156,14 +157,14 @@ MAY_IMPORT = {
     "privacy": (),
     "shard_run": ("consistency", "pipeline", "plan", "privacy", "read", "store"),
     "nightly": ("layout", "metrics", "pipeline", "plan", "read", "shard_run", "shards", "store"),
-    "estimate": ("nightly", "plan", "read", "segment", "store", "windows"),
+    "estimate": ("config_file", "nightly", "plan", "read", "segment", "store", "windows"),
     "cluster": ("actors", "nightly", "pipeline", "plan", "shard_run", "store"),
     "actors": ("judge", "llm", "pairs"),
     # The command line.
     "options": (),
     "progress": (),
     "reports": ("compare", "metrics", "progress", "referee_words", "store"),
-    "operate": ("cluster", "estimate", "nightly", "plan", "progress", "store"),
+    "operate": ("config_file", "cluster", "estimate", "nightly", "plan", "progress", "store"),
     # The morning report: figures, words, forms, files.
     "trend": (),
     "concentration": (),
@@ -186,6 +187,7 @@ MAY_IMPORT = {
     "gate": ("metrics",),
     "cli_joins": ("import_counts", "import_documents", "import_spans", "imports", "options"),
     "cli": (
+        "config_file",
         "cli_export",
         "cli_golden",
         "cli_joins",
@@ -227,7 +229,15 @@ MAY_IMPORT = {
     "alert_files": (
         *("alerts", "gate_files", "progress", "report_words", "reports", "sending", "store", "trend"),
     ),
-    "cli_export": ("alert_files", "alerts", "export_files", "options", "report_files", "wholefile"),
+    "cli_export": (
+        "config_file",
+        "alert_files",
+        "alerts",
+        "export_files",
+        "options",
+        "report_files",
+        "wholefile",
+    ),
     # Trust in the judge.
     "trust": ("metrics",),
     "calibrate": ("trust",),
@@ -244,7 +254,7 @@ MAY_IMPORT = {
             "trust",
         ),
     ),
-    "calibration_files": ("wholefile", "read", "shards"),
+    "calibration_files": ("config_file", "wholefile", "read", "shards"),
     "calibration_run": (
         *(
             "actors",
@@ -270,9 +280,17 @@ MAY_IMPORT = {
         *("actors", "canary", "checkpoint", "judge", "layout", "pipeline", "plan", "progress", "store"),
         *("thresholds", "windows"),
     ),
-    "doctor": ("doctor_checks", "progress"),
+    "doctor": ("config_file", "doctor_checks", "progress"),
     "doctor_checks": ("checkpoint", "logfile", "output", "read", "shards", "tokenizer"),
-    "cli_trust": ("calibration_run", "calibration_text", "canary_run", "doctor", "label_run", "options"),
+    "cli_trust": (
+        "config_file",
+        "calibration_run",
+        "calibration_text",
+        "canary_run",
+        "doctor",
+        "label_run",
+        "options",
+    ),
     "gate_files": (
         "wholefile",
         "gate",
@@ -310,6 +328,7 @@ MAY_IMPORT = {
     "golden_words": ("gate_files", "golden", "report_words", "sheets"),
     "cli_golden": (
         *(
+            "config_file",
             "evaluate",
             "gate",
             "golden_words",
@@ -447,7 +466,13 @@ def test_the_command_line_starts_with_click_alone():
         if i.at_start and i.module.split(".")[0] not in sys.stdlib_module_names
     }
 
-    light = {"config", "errors", "options", *(name for name in FILES if name.startswith("cli_"))}
+    light = {
+        "config",
+        "config_file",
+        "errors",
+        "options",
+        *(name for name in FILES if name.startswith("cli_")),
+    }
     assert at_start <= {"click", *(f"claimscore.jobs.{name}" for name in light)}
 
 

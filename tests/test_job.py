@@ -13,7 +13,8 @@ import pytest
 import stub_models
 
 from claimscore.jobs import estimate, operate, progress, shard_run
-from claimscore.jobs.config import Config, load_config
+from claimscore.jobs.config import Config
+from claimscore.jobs.config_file import load_config
 from claimscore.jobs.errors import InputError, ModelError
 from claimscore.jobs.nightly import DayReport, execute_here, plan_day, run_day
 from claimscore.jobs.pipeline import Models

@@ -10,7 +10,8 @@ import stub_models as stub
 from click.testing import CliRunner
 
 from claimscore.jobs.cli import main
-from claimscore.jobs.config import ReadConfig, StoreConfig, load_config
+from claimscore.jobs.config import ReadConfig, StoreConfig
+from claimscore.jobs.config_file import load_config
 from claimscore.jobs.errors import ConfigError
 
 SECRET = "hunter2/+Qz"
