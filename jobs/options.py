@@ -43,9 +43,8 @@ class Group(click.Group):
             return super().invoke(ctx)
         except ClaimscoreError as err:
             raise click.ClickException(str(err)) from err
-        except click.ClickException as err:
-            err.message = shown(one_line(err.message))
-            raise
+        except click.UsageError as err:
+            raise click.UsageError(shown(one_line(err.format_message())), err.ctx) from err
         except KeyboardInterrupt:
             click.echo(
                 "interrupted; what is finished is kept, and the same command goes on from there", err=True
