@@ -25,6 +25,7 @@ import pyarrow as pa
 import pyarrow.fs
 
 from claimscore.jobs.errors import OutputError, reason_of
+from claimscore.jobs.wholefile import put_whole
 
 LOCK = "state/locks/run.lock"
 _TMP = "tmp"
@@ -82,14 +83,7 @@ class OutputRoot:
         tmp = Path(self.path(_TMP), uuid.uuid4().hex)
         for folder in (tmp.parent, final.parent):
             folder.mkdir(parents=True, exist_ok=True)
-        try:
-            with tmp.open("xb") as stream:
-                stream.write(data)
-                stream.flush()
-                os.fsync(stream.fileno())
-            tmp.replace(final)
-        finally:
-            tmp.unlink(missing_ok=True)
+        put_whole(final, data, meantime=tmp)
         _sync_folder(final.parent)
 
     def get(self, key: str) -> bytes | None:

@@ -54,6 +54,7 @@ MAY_IMPORT = {
         *("columns", "import_spans", "import_texts", "import_values", "literals", "logfile"),
     ),
     "import_citations": ("import_spans", "import_values", "provider"),
+    "import_content": ("import_citations", "import_documents", "import_spans", "import_texts"),
     "import_evidence": ("import_spans",),
     "import_traces": ("import_citations", "import_evidence", "import_spans"),
     "import_envelope": ("import_values",),
@@ -61,7 +62,8 @@ MAY_IMPORT = {
     **dict.fromkeys(
         IMPORTERS,
         (
-            *("import_citations", "import_documents", "import_envelope", "import_phoenix", "import_spans"),
+            *("import_citations", "import_content", "import_documents", "import_envelope", "import_phoenix"),
+            "import_spans",
             *("import_texts", "import_values", "literals"),
         ),
     ),
@@ -125,7 +127,7 @@ MAY_IMPORT = {
     # Files.
     "store": ("layout", "output"),
     "layout": (),
-    "output": (),
+    "output": ("wholefile",),
     "shards": (),
     # What joins the stages: one page, the files around it, a day, a cluster.
     "pipeline": (
