@@ -61,7 +61,7 @@ def judge_cases(cases: Sequence[Case], judge: pipeline.Judge, config: Config) ->
     """The verdict on every case. No cases: no rows."""
     log = log_of(cases)
     claims = claims_of(cases, log, config)
-    scores = pipeline.make_scores(
+    scores, _ = pipeline.make_scores(
         log, claims, pipeline.Models(judge=judge), config, tick=lambda _what, _n: None
     )
     verdicts = pipeline.make_verdicts(
