@@ -20,10 +20,10 @@ from claimscore.jobs.store import Store, fingerprint_of
 STAGE_VERSIONS = {
     "quarantine": "1",
     "claims": "2",
-    "scores": "3",
+    "scores": "4",
     "sample_scores": "1",
     "referee": "1",
-    "verdicts": "4",
+    "verdicts": "5",
     "answers": "1",
     "metrics": "1",
 }
