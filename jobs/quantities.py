@@ -161,13 +161,30 @@ def _tokens(words: frozenset[str]) -> re.Pattern[str]:
 
 def _mentions(text: str, numbering: set[int]) -> Iterator[Mention]:
     """Sentence by sentence, each distinct one read once: the windows of a chunk share theirs."""
-    order, at = stated_order(text), 0
-    for end in (*(found.start() + 1 for found in _BREAK.finditer(text)), len(text)):
-        for mention in _of_sentence(text[at:end], order):
+    order = stated_order(text)
+    for at, sentence in _sentences(text):
+        for mention in _of_sentence(sentence, order):
             start, stop, readings, demanded, shown, divides = mention
             demanded = demanded and start + at not in numbering
             yield Mention(start + at, stop + at, readings, demanded, shown, divides)
-        at = end + 1
+
+
+def by_sentence(text: str) -> Iterator[tuple[Mention, ...]]:
+    """What `parse` gives of each sentence that holds a value, but for places, list numbering and the units of ranges."""
+    text = _folded(text)
+    order = stated_order(text)
+    for _, sentence in _sentences(text):
+        if found := _of_sentence(sentence, order):
+            yield found
+
+
+def _sentences(text: str) -> Iterator[tuple[int, str]]:
+    """Where each sentence of a folded text begins, and the sentence; no pattern here sees across their ends."""
+    at = 0
+    for found in _BREAK.finditer(text):
+        yield at, text[at : found.start() + 1]
+        at = found.start() + 2
+    yield at, text[at:]
 
 
 def _of_sentence(text: str, order: str) -> tuple[Mention, ...]:
