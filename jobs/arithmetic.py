@@ -162,14 +162,15 @@ def pair_up(text: str, mentions: Sequence[Mention]) -> Pairs:
     apart = at[a] != at[b]
     a, b = a[apart], b[apart]
     sentence = np.array(sentence_numbers(text, starts), np.int64)[owner]
-    divided = np.array(dividing(text, starts), np.bool_)[owner]
     together = sentence[a] == sentence[b]
+    # Most sentences hold one number: then no word ties it to another, and none need be looked for.
+    divided = together & np.array(dividing(text, starts), np.bool_)[owner[a]] if together.any() else together
     side = _side([n for _, n in numbers])
     return Pairs(
         Side(*(column[a] for column in side)),
         Side(*(column[b] for column in side)),
         together,
-        together & divided[a],
+        divided,
         _side(_products(text, mentions)),
     )
 
