@@ -67,8 +67,7 @@ _GLYPHS: Final = {"½": 0.5, "¼": 0.25, "¾": 0.75, "⅓": 1 / 3, "⅔": 2 / 3}
 _END = r"(?![A-Za-z0-9])"
 
 _LETTERS = re.compile(r"[A-Za-z]+")
-_FIGURES: Final = r"[0-9]|[½¼¾⅓⅔]+"
-_DIGIT = re.compile("[0-9]")
+_FRACTIONS: Final = "".join(_GLYPHS)
 _MASK = re.compile(
     r"(?:https?://|www\.)\S+|(?<![\w.+-])[\w.+-]{1,64}@[\w.-]{1,255}"  # links and addresses
     r"|\[\^?\d{1,3}(?:[ ]?[,;–-][ ]?\d{1,3}){0,20}\]|【\d{1,3}[^】\n]{0,40}】"  # citation marks
@@ -165,18 +164,20 @@ def _cued(text: str, found: tuple[Mention, ...]) -> tuple[Mention, ...]:
 
 
 def _tokens(text: str) -> re.Pattern[str]:
-    """What finds the digits, fractions and words of a text that may begin a value; most texts have no such word."""
-    if text.isascii() and _KNOWN.isdisjoint(_LETTERS.findall(text.lower())):
-        return _DIGIT
-    return _figures_and(frozenset(word for word in set(_LETTERS.findall(text)) if word.lower() in _KNOWN))
+    """What finds the digits, fractions and words of a text that may begin a value."""
+    if text.isascii():
+        return _figures_and(_KNOWN.intersection(_LETTERS.findall(text.lower())))
+    return _figures_and(_KNOWN.intersection([word.lower() for word in _LETTERS.findall(text)]))
 
 
 @lru_cache(maxsize=512)
 def _figures_and(words: frozenset[str]) -> re.Pattern[str]:
-    """Digits, fractions and these whole words: a pass over every word of a text cost a third of reading it."""
-    if not words:
-        return re.compile(_FIGURES)
-    return re.compile(rf"{_FIGURES}|(?<![A-Za-z])(?:{'|'.join(sorted(words))})(?![A-Za-z])")
+    """Digits, fractions and these words, whole and of any case; one class of characters first, as in multiples.py."""
+    firsts = {word[0] for word in words}
+    begins = "".join(sorted(firsts | {first.upper() for first in firsts}))
+    rests = "|".join(f"(?<=[{word[0]}{word[0].upper()}])(?ai:{word[1:]})" for word in sorted(words))
+    word = rf"|(?<![A-Za-z].)(?:{rests})(?![A-Za-z])" if words else ""
+    return re.compile(rf"[0-9{_FRACTIONS}{begins}](?:(?<=[0-9])|(?<=[{_FRACTIONS}])[{_FRACTIONS}]*{word})")
 
 
 def _mentions(text: str, numbering: set[int]) -> Iterator[Mention]:
@@ -213,13 +214,12 @@ def _of_sentence(text: str, order: str) -> tuple[Mention, ...]:
 
 def _read(text: str, order: str) -> tuple[Mention, ...]:
     """The mentions of a text whose masks are in place; `order` as of `stated_order`."""
+    tokens, at = _tokens(text), 0
     out: list[Mention] = []
-    for token in _tokens(text).finditer(text):
+    while token := tokens.search(text, at):
         at, word = token.start(), token[0]
-        if out and at < out[-1].end:
-            continue
         mention: Mention | None
-        if word[0] in "0123456789":
+        if word in "0123456789":
             mention = _at_digit(text, at, order)
         elif word in _GLYPHS:
             mention = _finish(text, at, at + 1, (_GLYPHS[word],), 0.01)
@@ -227,6 +227,7 @@ def _read(text: str, order: str) -> tuple[Mention, ...]:
             mention = _at_word(text, at, word)
         if mention is not None:
             out.append(mention)
+        at = token.end() if mention is None else mention.end
     return tuple(out)
 
 
