@@ -25,7 +25,7 @@ from claimscore.jobs.pairs import PAIRS, Floats
 from claimscore.jobs.quantities import Mention, Number, by_sentence
 from claimscore.jobs.records import SCORES
 from claimscore.jobs.units import BARE, NOUN
-from claimscore.jobs.values import Values, held, mentions, uncued, values_in, values_of
+from claimscore.jobs.values import Values, held, mentions, values_in, values_of
 from claimscore.jobs.windows import N_SPECIAL_TOKENS, Encode, as_array, list_array
 
 MAX_RIVALS: Final = 6
@@ -158,7 +158,7 @@ def _are_alike(found: tuple[Mention, ...]) -> bool:
 def _by_kind(premise: str) -> dict[Hashable, tuple[Mention, ...]]:
     """The values of a premise that can be rivals, by kind: read once for all of its claims."""
     out: dict[Hashable, list[Mention]] = {}
-    for mention in uncued(premise):
+    for mention in mentions(premise):
         kind = _kind(mention, premise)
         if kind is not None and _counts(mention):
             out.setdefault(kind, []).append(mention)
