@@ -54,7 +54,7 @@ def rival_claims(claims: pa.Array, premises: pa.Array) -> pa.Table:
     """
     rows: list[tuple[int, str, str]] = []
     for row, (claim, premise) in enumerate(zip(claims.to_pylist(), premises.to_pylist(), strict=True)):
-        if premise and _has_alike(premise):
+        if premise and any(m.demanded for m in mentions(claim)) and _has_alike(premise):
             rows += [(row, text, rival) for text, rival in _rivals(claim, premise)]
     columns = [pa.array([values[k] for values in rows], field.type) for k, field in enumerate(_RIVALS)]
     return pa.table(columns, schema=_RIVALS)
