@@ -81,9 +81,7 @@ class Facts:
     @cached_property
     def content(self) -> frozenset[str]:
         """Stems of the words that carry meaning, function words and numbers left out."""
-        return frozenset(
-            [_stem(w) for w in self.words - _WEIGHTLESS if len(w) > 1 and not w[0].isdigit()]
-        )
+        return frozenset([_stem(w) for w in self.words - _WEIGHTLESS if len(w) > 1 and not w[0].isdigit()])
 
     @cached_property
     def figures(self) -> list[tuple[str, tuple[str, ...]]]:
@@ -158,9 +156,9 @@ def origin_fault(claim: Facts, sentence: Facts, source: Facts) -> str | None:
     What the sentence holds, the source holds: the source is read only for what a claim has from elsewhere.
     """
     is_own = claim.numbers <= sentence.known_numbers
-    if claim.numbers and (not is_own or _RANGE_YEAR.search(source.text)):  # "in 1954-" "57 of them"
-        if claim.numbers - source.known_numbers:
-            return "new_number"
+    is_asked = claim.numbers and (not is_own or _RANGE_YEAR.search(source.text))  # "in 1954-" "57 of them"
+    if is_asked and claim.numbers - source.known_numbers:
+        return "new_number"
     if any(name not in sentence.words and not _is_known(name, source) for name in claim.names):
         return "new_name"
     if claim.is_negated and not source.is_negated:
@@ -181,7 +179,9 @@ def origin_fault(claim: Facts, sentence: Facts, source: Facts) -> str | None:
 
 def coverage_fault(claims: list[Facts], sentence: Facts, *, is_truncated: bool = False) -> str | None:
     """What of `sentence` is in none of `claims`, or None (the first fault found)."""
-    if claims == [sentence]:  # nothing is lost of it, but what a claim must say in another way than the sentence
+    if claims == [
+        sentence
+    ]:  # nothing is lost of it, but what a claim must say in another way than the sentence
         lost = (CUES[cue].fault for cue in sorted(sentence.cues) if not sentence.keeps(cue))
         return next(lost, None)
     if sentence.numbers - frozenset().union(*(claim.known_numbers for claim in claims)):

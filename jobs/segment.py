@@ -78,7 +78,9 @@ def sentence_spans(texts: pa.Array, config: SegmentConfig) -> pa.ListArray:
     offsets = pa.array(np.cumsum([0, *map(len, rows)]), pa.int32())
     flat = np.array([span for spans in rows for span in spans], np.int32).reshape(-1, 2)
     columns = [pa.array(flat[:, k]) for k in range(2)]
-    return pa.ListArray.from_arrays(offsets, pa.StructArray.from_arrays(columns, fields=list(_SPANS.value_type)))
+    return pa.ListArray.from_arrays(
+        offsets, pa.StructArray.from_arrays(columns, fields=list(_SPANS.value_type))
+    )
 
 
 def _tiled(text: str, pieces: Sequence[_Piece]) -> list[tuple[int, int]]:
