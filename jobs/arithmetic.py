@@ -7,7 +7,9 @@ with near neighbours. The module knows numbers and where they stand, no claim an
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -39,7 +41,8 @@ class Side(NamedTuple):
     year: _Array
 
 
-class Pairs(NamedTuple):
+@dataclass(frozen=True)
+class Pairs:
     """Neighbouring numbers a (before) and b (after), and the products that the text itself suggests."""
 
     a: Side
@@ -49,6 +52,41 @@ class Pairs(NamedTuple):
     divided: _Array
     """In one sentence, with a word for a division."""
     products: Side
+
+    @cached_property
+    def timeless(self) -> _Array:
+        """Neither is a year."""
+        return ~(self.a.year | self.b.year)
+
+    @cached_property
+    def rates(self) -> tuple[_Array, _Array]:
+        """Whether a is a percentage, and whether b is."""
+        return self.a.dim == _PERCENT, self.b.dim == _PERCENT
+
+    @cached_property
+    def unrated(self) -> _Array:
+        """Two numbers that are neither years nor percentages."""
+        rate_a, rate_b = self.rates
+        return self.timeless & ~(rate_a | rate_b)
+
+    @cached_property
+    def alike(self) -> _Array:
+        """Pairs of one kind, years left out; a number without a noun joins any kind in its own sentence."""
+        a, b = self.a.dim, self.b.dim
+        counts = (a <= _NOUN) & (b <= _NOUN)
+        unnamed = ((a == _BARE) | (b == _BARE)) & self.unrated & self.together
+        return self.timeless & ((a == b) | counts | unnamed)
+
+    @cached_property
+    def measures(self) -> _Array:
+        """Two measures of one kind, whose ratio is a bare number."""
+        return self.unrated & (self.a.dim == self.b.dim) & (self.a.dim > _PERCENT)
+
+    @cached_property
+    def shared(self) -> _Array:
+        """A percentage and something else."""
+        rate_a, rate_b = self.rates
+        return self.timeless & (rate_a ^ rate_b)
 
 
 def derivable(claimed: Number, pairs: Pairs, *, divides: bool) -> bool:
@@ -62,47 +100,52 @@ def derivable(claimed: Number, pairs: Pairs, *, divides: bool) -> bool:
     with np.errstate(all="ignore"):
         if claimed.unit.dimension in ("points", "%"):
             return _of_rates(claimed, pairs)
+        if _is_year(claimed):
+            return _as_year(claimed, pairs)
         return _of_years(claimed, pairs) or _of_amounts(claimed, pairs, divides=divides)
 
 
 def _of_rates(claimed: Number, pairs: Pairs) -> bool:
     a, b = pairs.a.raw, pairs.b.raw
-    rates = (pairs.a.dim == _PERCENT) & (pairs.b.dim == _PERCENT)
+    rate_a, rate_b = pairs.rates
+    rates = rate_a & rate_b
     change = np.abs(a - b)
     if claimed.unit.dimension == "points":
         return _any(claimed, claimed.raw, [change[rates]])
-    alike = _alike(pairs)
     ratios = [100 * a / b, 100 * b / a, 100 * change / a, 100 * change / b]
-    return _any(claimed, claimed.raw, [*(r[alike] for r in ratios), (a + b)[rates]])
+    return _any(claimed, claimed.raw, [*(ratio[pairs.alike] for ratio in ratios), (a + b)[rates]])
+
+
+def _as_year(claimed: Number, pairs: Pairs) -> bool:
+    """A year and a span of time after or before it."""
+    a, b = pairs.a, pairs.b
+    one = (a.year & (b.dim == _TIME)) | (b.year & (a.dim == _TIME))
+    return _any(claimed, claimed.raw, [a.raw[one] + b.raw[one], np.abs(a.raw[one] - b.raw[one])])
 
 
 def _of_years(claimed: Number, pairs: Pairs) -> bool:
-    a, b = pairs.a, pairs.b
-    gap = np.abs(a.raw - b.raw)
-    if _is_year(claimed):
-        one = (a.year & (b.dim == _TIME)) | (b.year & (a.dim == _TIME))
-        return _any(claimed, claimed.raw, [(a.raw + b.raw)[one], gap[one]])
-    counts_years = claimed.unit.dimension in ("", "noun") or claimed.unit == UNITS["year"]
-    return counts_years and _any(claimed, claimed.raw, [gap[a.year & b.year]])
+    """The years between two years."""
+    if claimed.unit.dimension not in ("", "noun") and claimed.unit != UNITS["year"]:
+        return False
+    both = pairs.a.year & pairs.b.year
+    return _any(claimed, claimed.raw, [np.abs(pairs.a.raw[both] - pairs.b.raw[both])])
 
 
 def _of_amounts(claimed: Number, pairs: Pairs, *, divides: bool) -> bool:
-    if _is_year(claimed):
-        return False
     own = _codes_of(claimed.unit.dimension)
-    bare = own[0] <= _NOUN
-    target = claimed.raw if bare else claimed.value
-    a, b = (side.raw if bare else side.value for side in (pairs.a, pairs.b))
-    dim_a, dim_b, products = pairs.a.dim, pairs.b.dim, pairs.products
-    a_is_mine, b_is_mine = _is_any(dim_a, own), _is_any(dim_b, own)
-    mine = bare | a_is_mine | b_is_mine
-    alike = _alike(pairs) & mine & (dim_a != _PERCENT)
-    sums = [(a + b)[alike], np.abs(a - b)[alike]]
-    made = products.raw if bare else products.value[_is_any(products.dim, own)]
-    cued = _quotients(pairs, bare=bare, divides=divides)
-    over_b = cued & (bare | (a_is_mine & (dim_b <= _NOUN)))
-    over_a = cued & (bare | (b_is_mine & (dim_a <= _NOUN)))
-    return _any(claimed, target, [*sums, made, (a / b)[over_b], (b / a)[over_a], *_shares(pairs, a, b, mine)])
+    is_bare = own[0] <= _NOUN
+    target = claimed.raw if is_bare else claimed.value
+    a, b = (side.raw if is_bare else side.value for side in (pairs.a, pairs.b))
+    mine_a, mine_b = _is_any(pairs.a.dim, own), _is_any(pairs.b.dim, own)
+    mine = mine_a | mine_b | is_bare
+    alike = pairs.alike & pairs.unrated & mine
+    sums = [a[alike] + b[alike], np.abs(a[alike] - b[alike])]
+    made = pairs.products.raw if is_bare else pairs.products.value[_is_any(pairs.products.dim, own)]
+    cued = pairs.unrated & (pairs.divided | divides | (pairs.measures & is_bare))
+    over_b = cued & ((mine_a & (pairs.b.dim <= _NOUN)) | is_bare)
+    over_a = cued & ((mine_b & (pairs.a.dim <= _NOUN)) | is_bare)
+    quotients = [a[over_b] / b[over_b], b[over_a] / a[over_a]]
+    return _any(claimed, target, [*sums, made, *quotients, *_shares(pairs, a, b, mine)])
 
 
 def _codes_of(dimension: str) -> list[int]:
@@ -119,44 +162,28 @@ def _is_any(dim: _Array, codes: Sequence[int]) -> _Array:
     return found
 
 
-def _alike(pairs: Pairs) -> _Array:
-    """Pairs of one kind, years left out; a number without a noun joins any kind in its own sentence."""
-    a, b = pairs.a, pairs.b
-    counts = (a.dim <= _NOUN) & (b.dim <= _NOUN)
-    unnamed = ((a.dim == _BARE) | (b.dim == _BARE)) & (a.dim != _PERCENT) & (b.dim != _PERCENT)
-    kinds: _Array = ~a.year & ~b.year & ((a.dim == b.dim) | counts | (unnamed & pairs.together))
-    return kinds
-
-
-def _quotients(pairs: Pairs, *, bare: bool, divides: bool) -> _Array:
-    """Pairs of which a quotient may be taken: on a cue, or of two measures of one kind for a bare ratio."""
-    a, b = pairs.a, pairs.b
-    numbers = ~a.year & ~b.year & (a.dim != _PERCENT) & (b.dim != _PERCENT)
-    same = (a.dim == b.dim) & (a.dim > _PERCENT) & bare
-    allowed: _Array = numbers & (pairs.divided | divides | same)
-    return allowed
-
-
-def _shares(pairs: Pairs, a: _Array, b: _Array, mine: _Array | bool) -> list[_Array]:
+def _shares(pairs: Pairs, a: _Array, b: _Array, mine: _Array) -> list[_Array]:
     """A percentage of a whole, or a whole grown or cut by it; of a mere count only in one sentence."""
-    rate_a, rate_b = pairs.a.dim == _PERCENT, pairs.b.dim == _PERCENT
+    if not pairs.shared.any():
+        return []
+    rate_a = pairs.rates[0]
     whole_dim = np.where(rate_a, pairs.b.dim, pairs.a.dim)
     counted = (whole_dim <= _NOUN) & pairs.together
-    one = ~pairs.a.year & ~pairs.b.year & (rate_a ^ rate_b) & ((mine & (whole_dim > _NOUN)) | counted)
-    rate, whole = np.where(rate_a, a, b) / 100, np.where(rate_a, b, a)
-    return [(whole * rate)[one], (whole * (1 + rate))[one], (whole * (1 - rate))[one]]
+    one = pairs.shared & ((mine & (whole_dim > _NOUN)) | counted)
+    rate, whole = np.where(rate_a, a, b)[one] / 100, np.where(rate_a, b, a)[one]
+    return [whole * rate, whole * (1 + rate), whole * (1 - rate)]
 
 
 def _is_year(number: Number) -> bool:
     return number.unit == BARE and number.scale == number.step == 1.0 and 1000 <= number.raw <= 2100
 
 
-def _any(claimed: Number, target: float, results: Iterable[_Array]) -> bool:
+def _any(claimed: Number, target: float, results: Sequence[_Array]) -> bool:
     """Whether a result is the target; percentages and decimals may be rounded to the digit written."""
     unit = target / claimed.raw if claimed.raw else 1.0
     rounds = claimed.step < 1 or claimed.unit.dimension == "%" or claimed.scale > 1
     allowed = max(1e-6 * max(abs(target), 1e-9), 0.5001 * claimed.step * unit if rounds else 0.0)
-    return any(bool((np.abs(result - target) <= allowed).any()) for result in results)
+    return bool((np.abs(np.concatenate(results) - target) <= allowed).any())
 
 
 def pair_up(text: str, mentions: Sequence[Mention]) -> Pairs:
@@ -169,22 +196,22 @@ def pair_up(text: str, mentions: Sequence[Mention]) -> Pairs:
     owner = np.array([i for i, _ in numbers], np.int64)
     starts = [mention.start for mention in mentions]
     at = np.array(starts, np.int64)[owner]
-    first = [
-        np.flatnonzero(at[k:] - at[:-k] <= _NEAR_CHARS) for k in range(1, min(_NEAR_NUMBERS, len(at) - 1) + 1)
-    ]
-    a = np.concatenate([*first, np.empty(0, np.int64)]).astype(np.int64)
-    b = np.concatenate([*(idx + k for k, idx in enumerate(first, 1)), np.empty(0, np.int64)]).astype(np.int64)
+    near = np.searchsorted(at, at + _NEAR_CHARS, side="right") - np.arange(1, len(at) + 1)
+    near = near.clip(max=_NEAR_NUMBERS)  # how many numbers after each are its neighbours
+    a = np.repeat(np.arange(len(at)), near)
+    b = a + 1 + np.arange(len(a)) - np.repeat(np.cumsum(near) - near, near)
     apart = at[a] != at[b]
     a, b = a[apart], b[apart]
     sentence = np.array(sentence_numbers(text, starts), np.int64)[owner]
-    divided = np.array(dividing(text, starts), np.bool_)[owner]
     together = sentence[a] == sentence[b]
+    # Most sentences hold one number: then no word ties it to another, and none need be looked for.
+    divided = together & np.array(dividing(text, starts), np.bool_)[owner[a]] if together.any() else together
     side = _side([n for _, n in numbers])
     return Pairs(
         Side(*(column[a] for column in side)),
         Side(*(column[b] for column in side)),
         together,
-        together & divided[a],
+        divided,
         _side(_products(text, mentions)),
     )
 

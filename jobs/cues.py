@@ -24,10 +24,6 @@ class Cue(NamedTuple):
     asks: re.Pattern[str]
     keeps: re.Pattern[str]
 
-    def is_asked(self, lowered: str) -> bool:
-        """Whether a text in lower case is qualified so."""
-        return any(sign in lowered for sign in self.signs) and self.asks.search(lowered) is not None
-
 
 def _cue(fault: str, signs: str, asks: str, keeps: str) -> Cue:
     return Cue(fault, tuple(signs.split("|")), re.compile(asks), re.compile(keeps))

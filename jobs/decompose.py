@@ -73,8 +73,9 @@ def user_prompt(sentence: str, context: str) -> str:
 def is_atomic(sentence: str, config: DecomposeConfig) -> bool:
     """True for a short sentence with no sign of a second fact, which needs no LLM."""
     words = WORD.findall(sentence)
-    n_numbers = sum(any(c.isdigit() for c in word) for word in words)
-    return len(words) <= config.atomic_max_words and n_numbers <= 1 and not JOINS.search(sentence)
+    if len(words) > config.atomic_max_words or JOINS.search(sentence):
+        return False
+    return sum(any(c.isdigit() for c in word) for word in words) <= 1
 
 
 def parse_reply(text: str | None, finish_reason: str) -> tuple[list[str] | None, str]:
@@ -297,4 +298,4 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 def _is_text(claim: str) -> bool:
     """False for half a surrogate pair, which JSON can spell and UTF-8 cannot hold."""
-    return not any("\ud800" <= c <= "\udfff" for c in claim)
+    return claim.isascii() or not any("\ud800" <= c <= "\udfff" for c in claim)

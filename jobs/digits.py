@@ -56,6 +56,9 @@ def number_at(text: str, at: int) -> Digits:
     """The number that begins at `at` with an ASCII digit, or with the dot of `.5`."""
     found = _NUMBER.match(text, at)
     assert found, "a digit, or a dot before one, always matches the last alternative"
+    if found.lastgroup == "plain" and found[0].isdecimal():  # nine of ten
+        number = (float(found[0]),)
+        return Digits(found.end(), number, number)
     parts = tuple(float(run) for run in _RUN.findall(found[0][:200])[:_PARTS])
     if found.lastgroup == "id":
         return Digits(found.end(), parts, is_id=True)

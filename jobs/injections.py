@@ -61,6 +61,7 @@ _INJECTIONS: Final = tuple(
         ),
     )
 )
+_SIGNS: Final = tuple((sign, k) for k, (signs, _) in enumerate(_INJECTIONS) for sign in signs)
 _TAG_CHARS = re.compile("[\U000e0020-\U000e007e]{4}")  # ASCII in invisible tag characters: nobody types that
 
 
@@ -68,9 +69,8 @@ def is_injection(text: str) -> bool:
     """Whether a text, hidden characters aside, addresses a model. Linear in the text; an empty one does not."""
     if text.isascii():
         lowered = text.lower()
-        return any(
-            any(sign in lowered for sign in signs) and pattern.search(text) for signs, pattern in _INJECTIONS
-        )
+        signed = {k for sign, k in _SIGNS if sign in lowered}
+        return any(_INJECTIONS[k][1].search(text) for k in signed)
     if _TAG_CHARS.search(text):
         return True
     shown = strip_hidden(text)  # `re` folds more letters than `lower` here, so there is no short way

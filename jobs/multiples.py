@@ -106,6 +106,8 @@ def ties(text: str, spans: Sequence[Span]) -> list[Tie]:
     if len(spans) < 2:
         return []
     sentences = sentence_numbers(text, [start for start, _ in spans])
+    if len(set(sentences)) == len(spans):  # a tie is one of two numbers of a sentence
+        return []
     found = dict.fromkeys(_by_phrase(text, spans, sentences))
     found |= dict.fromkeys(_by_each(text, spans, sentences))
     return [tie for tie in found if sentences[tie.measure] == sentences[tie.number]]

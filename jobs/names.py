@@ -8,7 +8,7 @@ dictionary and no script without capitals, where it finds nothing.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from functools import lru_cache
 from typing import Final
 
@@ -26,6 +26,8 @@ _FUNCTION = (
 _FUNCTION_WORDS: Final = frozenset(_FUNCTION.split())
 _ACRONYM_CHARS: Final = range(2, 7)
 _STEM_CHARS: Final = 4
+_SEARCHED_CHARS: Final = 20_000
+"""A longer text is cut into its words once: hundreds of claims may each search it for a dozen forms of a name."""
 _ENDINGS: Final = ("s", "n", "an", "ian", "ese", "y")
 
 
@@ -71,7 +73,7 @@ def _keep(out: dict[str, None], run: list[tuple[str, bool]]) -> None:
 
 def has_name(name: str, text: str) -> bool:
     """Whether `text` holds every word of `name`."""
-    words = _words(text)
+    words = _Words(text) if len(text) <= _SEARCHED_CHARS else _words(text)
     for piece in _PIECES.findall(name):
         folded = piece.casefold()
         if len(piece) < 2 or folded in words or folded in _FUNCTION_WORDS:
@@ -93,7 +95,7 @@ def stems_of(name: str) -> tuple[str, ...]:
     )
 
 
-def _has_stem(word: str, words: frozenset[str]) -> bool:
+def _has_stem(word: str, words: Container[str]) -> bool:
     """`Germany` for `German`, `Adlers` for `Adler`: one is the other with an ending of at most three letters."""
     cut = range(max(_STEM_CHARS, len(word) - 3), len(word))
     return any(word[:n] in words for n in cut) or any(word + end in words for end in _ENDINGS)
@@ -103,7 +105,33 @@ def _word_set(text: str) -> frozenset[str]:
     return frozenset(_PIECES.findall(text.casefold()))
 
 
+class _Words:
+    """`_word_set` of a text that is searched for each word: the names of a claim are few, and its evidence has 500 words."""
+
+    def __init__(self, text: str) -> None:
+        self._text = _casefolded(text)
+
+    def __contains__(self, word: object) -> bool:
+        if not isinstance(word, str) or not word.isalnum():
+            return False
+        text, at = self._text, self._text.find(word)
+        while at >= 0:
+            end = at + len(word)
+            if not (text[at - 1 : at].isalnum() or text[end : end + 1].isalnum()):
+                return True
+            at = text.find(word, at + 1)
+        return False
+
+
+@lru_cache(maxsize=4)
+def _casefolded(text: str) -> str:
+    """Asked for once for each name of a claim."""
+    return text.casefold()
+
+
 _names_of = Remembered(_read_names, lambda names: 80 * len(names), 4 * 1024 * 1024)
+
+
 _words = Remembered(_word_set, lambda words: 100 * len(words), 32 * 1024 * 1024)
 
 

@@ -34,6 +34,9 @@ WORD = re.compile(r"[^\W_]+(?:['’.&-][^\W_]+)*")
 _NUMBER = re.compile(r"(\d+(?:[.,]\d+)*)(?:\s?(%)|[\s-]?([^\W\d_]+))?")
 _RANGE_YEAR = re.compile(r"(?<!\d)((\d\d)\d\d\s?[-–/]\s?)(?=\d\d(?!\d|[-–/]\d))")
 _WEIGHTLESS = STOP | WORDED.keys() | SCALES.keys() | {"percent", "pct"}
+_MAY = re.compile(r"\bMay\b(?!\s+(?:be|not|have)\b)")
+_DIGIT = re.compile(r"\d")
+_SIGNS = tuple((sign, at) for at, cue in enumerate(CUES) for sign in cue.signs)
 _GROUPED = re.compile(r"\d{1,3}(?:,\d{2,3})+(?:\.\d+)?")
 MAY_LOSE, MAY_LOSE_TRUNCATED = 0.2, 0.05
 """Share of a sentence's content words that its claims may lose: of 3,380 sentences with human claims, 97.8%
@@ -64,20 +67,21 @@ class Facts:
     @cached_property
     def tokens(self) -> list[str]:
         """The words as written, without a possessive."""
-        return [_bare(word) for word in WORD.findall(self.text)]
+        words: list[str] = WORD.findall(self.text)
+        return [_bare(word) for word in words] if "'" in self.text or "’" in self.text else words
 
     @cached_property
     def words(self) -> frozenset[str]:
         """Every word in lower case, and the parts of hyphened ones."""
-        whole = [word.lower() for word in self.tokens]
-        return frozenset(whole) | {part for word in whole if "-" in word for part in word.split("-")}
+        whole = frozenset([word.lower() for word in self.tokens])
+        if "-" not in self.text:
+            return whole
+        return whole | {part for word in whole if "-" in word for part in word.split("-")}
 
     @cached_property
     def content(self) -> frozenset[str]:
         """Stems of the words that carry meaning, function words and numbers left out."""
-        return frozenset(
-            _stem(w) for w in self.words if len(w) > 1 and not w[0].isdigit() and w not in _WEIGHTLESS
-        )
+        return frozenset([_stem(w) for w in self.words - _WEIGHTLESS if len(w) > 1 and not w[0].isdigit()])
 
     @cached_property
     def figures(self) -> list[tuple[str, tuple[str, ...]]]:
@@ -117,12 +121,13 @@ class Facts:
     @cached_property
     def qualified(self) -> str:
         """The text in lower case without the month May, which is no hedge."""
-        return re.sub(r"\bMay\b(?!\s+(?:be|not|have)\b)", " ", self.text).lower()
+        return _MAY.sub(" ", self.text).lower() if "May" in self.text else self.lower
 
     @cached_property
     def cues(self) -> frozenset[int]:
         """Indices into CUES of the qualifications that stand in the text."""
-        return frozenset(at for at, cue in enumerate(CUES) if cue.is_asked(self.qualified))
+        signs = {at for sign, at in _SIGNS if sign in self.qualified}
+        return frozenset([at for at in signs if CUES[at].asks.search(self.qualified)])
 
     def keeps(self, cue: int) -> bool:
         """Whether the text says what CUES[cue] stands for, in whatever words."""
@@ -150,15 +155,16 @@ def origin_fault(claim: Facts, sentence: Facts, source: Facts) -> str | None:
 
     What the sentence holds, the source holds: the source is read only for what a claim has from elsewhere.
     """
-    own = claim.numbers <= sentence.known_numbers and not _RANGE_YEAR.search(
-        source.text
-    )  # "in 1954-" "57 of them"
-    if not own and claim.numbers - source.known_numbers:
+    is_own = claim.numbers <= sentence.known_numbers
+    is_asked = claim.numbers and (not is_own or _RANGE_YEAR.search(source.text))  # "in 1954-" "57 of them"
+    if is_asked and claim.numbers - source.known_numbers:
         return "new_number"
     if any(name not in sentence.words and not _is_known(name, source) for name in claim.names):
         return "new_name"
     if claim.is_negated and not source.is_negated:
         return "new_negation"
+    if claim is sentence:  # as most claims of a sentence with one fact: every word of it is there
+        return None
     stems = claim.content
     if not stems <= sentence.content and len(stems & source.content) * 2 < len(stems):
         return "drift"
@@ -173,6 +179,11 @@ def origin_fault(claim: Facts, sentence: Facts, source: Facts) -> str | None:
 
 def coverage_fault(claims: list[Facts], sentence: Facts, *, is_truncated: bool = False) -> str | None:
     """What of `sentence` is in none of `claims`, or None (the first fault found)."""
+    if claims == [
+        sentence
+    ]:  # nothing is lost of it, but what a claim must say in another way than the sentence
+        lost = (CUES[cue].fault for cue in sorted(sentence.cues) if not sentence.keeps(cue))
+        return next(lost, None)
     if sentence.numbers - frozenset().union(*(claim.known_numbers for claim in claims)):
         return "lost_number"
     if any(all(not _is_known(name, claim) for claim in claims) for name in sentence.names):
@@ -244,8 +255,9 @@ def _bare(word: str) -> str:
 def _names(tokens: list[str]) -> set[str]:
     names = set()
     for at, token in enumerate(tokens):
-        has_capital = any(c.isupper() for c in token)
-        if not has_capital or (token.lower() in STOP and not (token.isupper() and len(token) > 1)):
+        if token.islower() or not any(c.isupper() for c in token):
+            continue
+        if token.lower() in STOP and not (token.isupper() and len(token) > 1):
             continue
         inner_capital = any(c.isupper() for c in token[1:])
         followed = at + 1 < len(tokens) and tokens[at + 1][:1].isupper()
@@ -275,6 +287,8 @@ def _are_kin(name: str, word: str) -> bool:
 
 def _figures(text: str) -> list[tuple[str, tuple[str, ...]]]:
     """Each figure of the text as (its value, other readings that a claim may give it)."""
+    if not _DIGIT.search(text):
+        return []
     found = list(_NUMBER.finditer(_RANGE_YEAR.sub(r"\1\2", text)))  # 1954-57 is 1954-1957
     out = []
     for match, after in itertools.zip_longest(found, found[1:]):

@@ -77,6 +77,14 @@ def outcomes(
     )
 
 
+def settled(claims: pa.Table, pairs: pl.DataFrame) -> pa.Array:
+    """Boolean beside `claims`: the judge's pairs (`outcomes`) make it supported, and none of them contradicts it."""
+    found = pairs.group_by(KEY).agg(is_settled=pl.col("supports").any() & ~pl.col("contradicts").any())
+    keys = as_frame(claims.select(KEY))
+    beside = keys.join(found, on=KEY, how="left", maintain_order="left")
+    return beside["is_settled"].fill_null(value=False).to_arrow()
+
+
 def best_of_claims(pairs: pl.DataFrame) -> pl.DataFrame:
     """Of each claim the pair that supports, was vetoed, contradicts and comes nearest, each best first; and counts."""
     # One window before several joined (a window that carries the claim alone says whose citation it is), cited

@@ -68,7 +68,7 @@ _GLYPHS: Final = {"½": 0.5, "¼": 0.25, "¾": 0.75, "⅓": 1 / 3, "⅔": 2 / 3}
 _END = r"(?![A-Za-z0-9])"
 
 _LETTERS = re.compile(r"[A-Za-z]+")
-_FIGURES: Final = r"[0-9]|[½¼¾⅓⅔]+"
+_FRACTIONS: Final = "".join(_GLYPHS)
 _MASK = re.compile(
     r"(?:https?://|www\.)\S+|(?<![\w.+-])[\w.+-]{1,64}@[\w.-]{1,255}"  # links and addresses
     r"|\[\^?\d{1,3}(?:[ ]?[,;–-][ ]?\d{1,3}){0,20}\]|【\d{1,3}[^】\n]{0,40}】"  # citation marks
@@ -92,6 +92,7 @@ _FUNCTION_WORDS = (
     "monthly"
 )
 _NOT_NOUNS: Final = frozenset(_FUNCTION_WORDS.split())
+_NOT_ADJECTIVES: Final = _NOT_NOUNS | {"every", "each"}
 _APPROX = re.compile(
     r"(?:\b(?:about|around|approximately|approx\.?|roughly|nearly|almost|over|above|exceed(?:s|ed|ing)|more than"
     r"|less than|fewer than|close to|at least|at most|up to|under|below|some|estimated|circa|ca?\.)[ ](?:an? )?"
@@ -108,6 +109,7 @@ _RANGE = re.compile(r"[ ]?(?:-|–|—|to|or|and|,)[ ]?(?:and |or )?[$€£₹]?
 _NOT_A_NAME: Final = ("mid-", "pre-", "post-", "early-", "late-", "sub-", "non-", "over-", "under-", "plus-")
 _LEADING_DOT = re.compile(r"(?:^|[\s(\[$€£₹~≈<>≤≥=+–—-])\.\Z")
 _LABEL = re.compile(r"(?:\bversions?|\bv\.|\bno\.|\bver\.|\brelease)[ ]?$", re.IGNORECASE)
+_LABEL_ENDS: Final = ("version", "versions", "v.", "no.", "ver.", "release")
 _MONTH_CUE = re.compile(
     r"\b(?:in|of|by|since|until|till|during|from|to|through|early|late|mid|and|every|last|next|this|before|after)[ -]$",
     re.IGNORECASE,
@@ -118,6 +120,7 @@ _SHORT_CHARS = 1_000
 """Longer pieces are not remembered, so that hostile ones cannot fill the memory."""
 _CURRENCY_NAMES: Final = tuple(sorted(units.CURRENCIES, key=len, reverse=True))
 """The longest first: `HK$` ends with `$`."""
+_CURRENCY_ENDS: Final = frozenset(name[-1] for name in _CURRENCY_NAMES)
 _KNOWN: Final = WORDS | MONTH_WORDS
 _TWO_WAYS: Final = frozenset({"may", "march"})
 
@@ -128,11 +131,20 @@ def parse(text: str, *, cues: bool = True) -> tuple[Mention, ...]:
     Without `cues` no mention has `divides`: of a premise nobody asks, and to look for them is a quarter of the time.
     """
     text = _folded(text)
-    # Without a second line there is one place for numbering: the beginning.
-    numbered = _NUMBERING.finditer(text) if "\n" in text else filter(None, [_NUMBERING.match(text)])
-    numbering = {place for m in numbered for place in range(m.start(), m.end())}
+    numbering = {place for m in _numbered(text) for place in range(m.start(), m.end())}
     found = _settled(text, tuple(_join_ranges(text, list(_mentions(text, numbering)))))
     return _cued(text, found) if cues else found
+
+
+def _numbered(text: str) -> Iterator[re.Match[str]]:
+    """The matches of _NUMBERING, which begin where a line begins."""
+    at = 0
+    while True:
+        if found := _NUMBERING.match(text, at):
+            yield found
+        at = text.find("\n", at) + 1
+        if not at:
+            return
 
 
 def with_cues(text: str, found: tuple[Mention, ...]) -> tuple[Mention, ...]:
@@ -175,23 +187,49 @@ def _cued(text: str, found: tuple[Mention, ...]) -> tuple[Mention, ...]:
     return tuple(m._replace(divides=True) if cued else m for m, cued in zip(found, divides, strict=True))
 
 
+def _tokens(text: str) -> re.Pattern[str]:
+    """What finds the digits, fractions and words of a text that may begin a value."""
+    if text.isascii():
+        return _figures_and(_KNOWN.intersection(_LETTERS.findall(text.lower())))
+    return _figures_and(_KNOWN.intersection([word.lower() for word in _LETTERS.findall(text)]))
+
+
 @lru_cache(maxsize=512)
-def _tokens(words: frozenset[str]) -> re.Pattern[str]:
-    """Digits, fractions and these whole words: a pass over every word of a text cost a third of reading it."""
-    if not words:
-        return re.compile(_FIGURES)
-    return re.compile(rf"{_FIGURES}|(?<![A-Za-z])(?:{'|'.join(sorted(words))})(?![A-Za-z])")
+def _figures_and(words: frozenset[str]) -> re.Pattern[str]:
+    """Digits, fractions and these words, whole and of any case; one class of characters first, as in multiples.py."""
+    firsts = {word[0] for word in words}
+    begins = "".join(sorted(firsts | {first.upper() for first in firsts}))
+    rests = "|".join(f"(?<=[{word[0]}{word[0].upper()}])(?ai:{word[1:]})" for word in sorted(words))
+    word = rf"|(?<![A-Za-z].)(?:{rests})(?![A-Za-z])" if words else ""
+    return re.compile(rf"[0-9{_FRACTIONS}{begins}](?:(?<=[0-9])|(?<=[{_FRACTIONS}])[{_FRACTIONS}]*{word})")
 
 
 def _mentions(text: str, numbering: set[int]) -> Iterator[Mention]:
     """Sentence by sentence, each distinct one read once: the windows of a chunk share theirs."""
-    order, at = stated_order(text), 0
-    for end in (*(found.start() + 1 for found in _BREAK.finditer(text)), len(text)):
-        for mention in _of_sentence(text[at:end], order):
+    order = stated_order(text)
+    for at, sentence in _sentences(text):
+        for mention in _of_sentence(sentence, order):
             start, stop, readings, demanded, shown, divides = mention
             demanded = demanded and start + at not in numbering
             yield Mention(start + at, stop + at, readings, demanded, shown, divides)
-        at = end + 1
+
+
+def by_sentence(text: str) -> Iterator[tuple[Mention, ...]]:
+    """What `parse` gives of each sentence that holds a value, but for places, list numbering and the units of ranges."""
+    text = _folded(text)
+    order = stated_order(text)
+    for _, sentence in _sentences(text):
+        if found := _of_sentence(sentence, order):
+            yield found
+
+
+def _sentences(text: str) -> Iterator[tuple[int, str]]:
+    """Where each sentence of a folded text begins, and the sentence; no pattern here sees across their ends."""
+    at = 0
+    for found in _BREAK.finditer(text):
+        yield at, text[at : found.start() + 1]
+        at = found.start() + 2
+    yield at, text[at:]
 
 
 def _of_sentence(text: str, order: str) -> tuple[Mention, ...]:
@@ -200,14 +238,12 @@ def _of_sentence(text: str, order: str) -> tuple[Mention, ...]:
 
 def _read(text: str, order: str) -> tuple[Mention, ...]:
     """The mentions of a text whose masks are in place; `order` as of `stated_order`."""
-    known = frozenset(word for word in set(_LETTERS.findall(text)) if word.lower() in _KNOWN)
+    tokens, at = _tokens(text), 0
     out: list[Mention] = []
-    for token in _tokens(known).finditer(text):
+    while token := tokens.search(text, at):
         at, word = token.start(), token[0]
-        if out and at < out[-1].end:
-            continue
         mention: Mention | None
-        if word[0] in "0123456789":
+        if word in "0123456789":
             mention = _at_digit(text, at, order)
         elif word in _GLYPHS:
             mention = _finish(text, at, at + 1, (_GLYPHS[word],), 0.01)
@@ -215,6 +251,7 @@ def _read(text: str, order: str) -> tuple[Mention, ...]:
             mention = _at_word(text, at, word)
         if mention is not None:
             out.append(mention)
+        at = token.end() if mention is None else mention.end
     return tuple(out)
 
 
@@ -227,7 +264,7 @@ def _at_digit(text: str, at: int, order: str) -> Mention:
     dated = None if is_name else date_at(text, at, order)
     if dated:
         return _of_date(at, dated)
-    at -= bool(_LEADING_DOT.search(before))
+    at -= before.endswith(".") and bool(_LEADING_DOT.search(before))
     found = number_at(text, at)
     if found.is_id or is_name:
         return Mention(at, found.end, tuple(Number(run) for run in found.parts), demanded=False)
@@ -243,13 +280,13 @@ def _is_name(before: str) -> bool:
         return not _currency(before)
     if last == "-" and before[-2:-1].isalpha():
         return not before.lower().endswith(_NOT_A_NAME)
-    return bool(_LABEL.search(before))
+    return before.rstrip().casefold().endswith(_LABEL_ENDS) and bool(_LABEL.search(before))
 
 
 def _currency(before: str) -> Unit | None:
     """The currency that ends `before` (`Rs. `, `US$`, `€`), or None."""
     before = before.rstrip(" ")
-    if not before.endswith(_CURRENCY_NAMES):
+    if before[-1:] not in _CURRENCY_ENDS or not before.endswith(_CURRENCY_NAMES):
         return None
     for name in _CURRENCY_NAMES:
         if before.endswith(name):
@@ -265,21 +302,22 @@ def _finish(text: str, at: int, end: int, raws: tuple[float, ...], step: float) 
     unit = (_currency(before[-6:]) if before else None) or BARE
     approx = _is_approximate(before)
     scale, also_metres = 1.0, False
+    found = _AFTER.match(text, end)
     for _ in range(2):
-        found = _AFTER.match(text, end)
         factor = units.SCALES.get(found["w1"].lower()) if found else None
         if found is None or factor is None or not _is_scale(found, unit):
             break
         also_metres = found["w1"] == "m" and unit is BARE
-        scale, end = scale * factor, end + len(found["gap"]) + len(found["w1"])
+        scale, end = scale * factor, found.end("w1")
+        found = _AFTER.match(text, end)
     demanded = True
     if unit is BARE or scale == 1.0:
-        end, measured, demanded = _unit(text, end)
+        end, measured, demanded = _unit(text, end, found)
         unit = measured if unit is BARE else unit
-    found = _PER.match(text, end) if unit is not NOUN else None
-    per = units.PER.get(found["unit"].lower(), "") if found and unit is not BARE else ""
-    per = per or unit.per
-    end = found.end() if found and per and not unit.per else end
+    per = unit.per
+    if unit is not BARE and unit is not NOUN and (found := _PER.match(text, end)):
+        per = units.PER.get(found["unit"].lower(), "") or per
+        end = found.end() if per and not unit.per else end
     readings = [Number(raw * scale, unit, per, step * scale, approx, scale) for raw in raws]
     if also_metres:
         readings += [Number(raw, units.UNITS["m"], per, step, approx) for raw in raws]
@@ -291,8 +329,8 @@ def _finish(text: str, at: int, end: int, raws: tuple[float, ...], step: float) 
 def _is_approximate(before: str) -> bool:
     """Whether what stands before a number says that it is none to the digit."""
     if before.isascii() and "~" not in before and "<" not in before and ">" not in before:
-        words = _LETTERS.findall(before)[-4:]  # ... about an US$
-        if _APPROX_ENDS.isdisjoint(word.lower() for word in words):
+        words = _LETTERS.findall(before.lower())[-4:]  # ... about an US$
+        if _APPROX_ENDS.isdisjoint(words):
             return False
     return _APPROX.search(before) is not None
 
@@ -306,9 +344,8 @@ def _is_scale(found: re.Match[str], unit: Unit) -> bool:
     )
 
 
-def _unit(text: str, end: int) -> tuple[int, Unit, bool]:
-    """(end, unit, demanded) of what follows a number; letters of no known unit stuck to it make it a name."""
-    found = _AFTER.match(text, end)
+def _unit(text: str, end: int, found: re.Match[str] | None) -> tuple[int, Unit, bool]:
+    """(end, unit, demanded) of what follows a number, `found` by _AFTER; letters of no known unit stuck to it make it a name."""
     if not found:
         return end, BARE, True
     word, gap = found["w1"], found["gap"]
@@ -320,7 +357,7 @@ def _unit(text: str, end: int) -> tuple[int, Unit, bool]:
     unit = units.UNITS.get(word) or (units.UNITS.get(word.lower()) if len(word) > 2 else None)
     if unit and not (gap == "-" and len(word) == 1):
         return stop, unit, True
-    is_adjective = word.islower() and len(word) > 3 and word not in {*_NOT_NOUNS, "every", "each"}
+    is_adjective = word.islower() and len(word) > 3 and word not in _NOT_ADJECTIVES
     if is_adjective and len(found["w2"] or "") > 3:  # `two paid days`, `30 calendar days`
         unit = units.UNITS.get(found["w2"].lower())
         if unit:

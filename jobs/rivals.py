@@ -22,10 +22,10 @@ import pyarrow.compute as pc
 
 from claimscore.jobs.dates import When
 from claimscore.jobs.pairs import PAIRS, Floats
-from claimscore.jobs.quantities import Mention, Number
+from claimscore.jobs.quantities import Mention, Number, by_sentence
 from claimscore.jobs.records import SCORES
 from claimscore.jobs.units import BARE, NOUN
-from claimscore.jobs.values import Values, held, mentions, uncued, values_in, values_of
+from claimscore.jobs.values import Values, held, mentions, values_in, values_of
 from claimscore.jobs.windows import N_SPECIAL_TOKENS, Encode, as_array, list_array
 
 MAX_RIVALS: Final = 6
@@ -33,6 +33,7 @@ MAX_RIVALS: Final = 6
 
 _SENTENCE_END = re.compile(r"[.!?](?=\s)|\n|[。！？।]")
 _COUNTED = re.compile(r"[ -]{0,2}([^\W\d_]{3,})")
+_COUNT: Final = ("count",)
 _RIVALS = pa.schema([("row", pa.int32()), ("text", pa.string()), ("rival", pa.string())])
 
 
@@ -53,7 +54,8 @@ def rival_claims(claims: pa.Array, premises: pa.Array) -> pa.Table:
     """
     rows: list[tuple[int, str, str]] = []
     for row, (claim, premise) in enumerate(zip(claims.to_pylist(), premises.to_pylist(), strict=True)):
-        rows += [(row, text, rival) for text, rival in _rivals(claim, premise or "")]
+        if premise and any(m.demanded for m in mentions(claim)) and _has_alike(premise):
+            rows += [(row, text, rival) for text, rival in _rivals(claim, premise)]
     columns = [pa.array([values[k] for values in rows], field.type) for k, field in enumerate(_RIVALS)]
     return pa.table(columns, schema=_RIVALS)
 
@@ -140,10 +142,23 @@ def _of_value(
 
 
 @lru_cache(maxsize=256)
+def _has_alike(premise: str) -> bool:
+    """Whether a sentence of a premise holds two values that could be of one kind: no other has rivals, and few do."""
+    return any(_are_alike(found) for found in by_sentence(premise))
+
+
+def _are_alike(found: tuple[Mention, ...]) -> bool:
+    if len(found) < 2:
+        return False
+    kinds = [_rough_kind(mention) for mention in found if _counts(mention)]
+    return len(set(kinds)) < len(kinds)
+
+
+@lru_cache(maxsize=256)
 def _by_kind(premise: str) -> dict[Hashable, tuple[Mention, ...]]:
     """The values of a premise that can be rivals, by kind: read once for all of its claims."""
     out: dict[Hashable, list[Mention]] = {}
-    for mention in uncued(premise):
+    for mention in mentions(premise):
         kind = _kind(mention, premise)
         if kind is not None and _counts(mention):
             out.setdefault(kind, []).append(mention)
@@ -171,6 +186,15 @@ def _same_sentence(text: str, a: Mention, b: Mention) -> bool:
 
 def _kind(mention: Mention, text: str) -> Hashable | None:
     """What a value must share with another to stand in its place; None: nothing can."""
+    kind = _rough_kind(mention)
+    if kind != _COUNT:
+        return kind
+    counted = _COUNTED.match(text, mention.end)
+    return (*_COUNT, counted[1].casefold().removesuffix("s")) if counted else None
+
+
+def _rough_kind(mention: Mention) -> Hashable:
+    """`_kind` without the noun that a number counts."""
     dates = [reading for reading in mention.readings if isinstance(reading, When)]
     if dates:
         when = dates[0]
@@ -180,5 +204,4 @@ def _kind(mention: Mention, text: str) -> Hashable | None:
     assert not isinstance(number, When), "a mention without dates holds numbers"
     if number.unit.dimension not in ("", "noun"):
         return (number.unit.dimension, number.per)
-    counted = _COUNTED.match(text, mention.end)
-    return ("count", counted[1].casefold().removesuffix("s")) if counted else None
+    return _COUNT

@@ -18,7 +18,7 @@ import pyarrow as pa
 from claimscore.jobs.injections import is_injection
 from claimscore.jobs.names import first_word, has_name, is_name_in, missing_from, names_of, stems_of
 from claimscore.jobs.quantities import Mention
-from claimscore.jobs.values import Values, held, mentions, values_of
+from claimscore.jobs.values import Values, cued_mentions, held, mentions, values_of
 
 _STRINGS = pa.list_(pa.string())
 _SENTENCE_END = re.compile(  # one class of characters first, as in multiples.py
@@ -62,11 +62,12 @@ def _missing(claim: str, premise: str, question: str) -> list[str]:
     if not demanded:
         return []
     evidence, given = values_of(premise), values_of(question)
-    out: dict[str, None] = {}
-    for mention in demanded:
-        if not (held(mention, evidence, derive=True) or held(mention, given, derive=False)):
-            out[claim[mention.start : mention.end]] = None
-    return list(out)
+    missed = [m for m in demanded if not (held(m, evidence, derive=False) or held(m, given, derive=False))]
+    if not missed:
+        return []
+    starts = {mention.start for mention in missed}
+    lost = (m for m in cued_mentions(claim) if m.start in starts and not held(m, evidence, derive=True))
+    return list(dict.fromkeys(claim[m.start : m.end] for m in lost))
 
 
 def missing_names(claims: pa.Array, premises: pa.Array) -> pa.Array:

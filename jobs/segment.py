@@ -11,8 +11,9 @@ from __future__ import annotations
 import itertools
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from typing import NamedTuple
 
+import numpy as np
 import pyarrow as pa
 
 from claimscore.jobs import phrases, records
@@ -28,12 +29,12 @@ _SPANS = pa.list_(pa.struct([("start", pa.int32()), ("end", pa.int32())]))
 _WRAPPED_LINE_CHARS = 45  # a line of prose is broken by hand only beyond this; a shorter one ends on purpose
 
 _LIST_LINE = re.compile(r"[•◦▪‣·●○■▶➤✓✔]\s*|\(?\d{1,2}[.)]\s+|\(?[a-zA-Z][)]\s+|[–—]\s+")
+_MARK_BRACKETS = ("[", "【", "［")
 _UNDERLINE = re.compile(r"[=\-_*]{3,}")
 _INLINE_NUMBER = re.compile(r"\(?\d{1,2}[.)]\s+|[-–—•*]\s+(?=[^\W\d])")
 
 
-@dataclass(frozen=True, slots=True)
-class _Piece:
+class _Piece(NamedTuple):
     start: int
     end: int
     text: str
@@ -73,21 +74,23 @@ def sentence_spans(texts: pa.Array, config: SegmentConfig) -> pa.ListArray:
     Spans are in order, do not overlap and together hold every character that is not blank, markup included, so a
     window of spans is a slice of the chunk. Null and blank texts give an empty list.
     """
-    rows = []
-    for text in texts.to_pylist():
-        spans = [(piece.start, piece.end) for piece in _pieces(text, config, named=False)] if text else []
-        rows.append([{"start": s, "end": e} for s, e in _tiled(text or "", spans)])
-    return pa.array(rows, _SPANS)
+    rows = [_tiled(text, _pieces(text, config, named=False)) if text else [] for text in texts.to_pylist()]
+    offsets = pa.array(np.cumsum([0, *map(len, rows)]), pa.int32())
+    flat = np.array([span for spans in rows for span in spans], np.int32).reshape(-1, 2)
+    columns = [pa.array(flat[:, k]) for k in range(2)]
+    return pa.ListArray.from_arrays(
+        offsets, pa.StructArray.from_arrays(columns, fields=list(_SPANS.value_type))
+    )
 
 
-def _tiled(text: str, spans: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
-    """`spans` widened over what lies between them: markers to the span after, the rest at the end to the last."""
+def _tiled(text: str, pieces: Sequence[_Piece]) -> list[tuple[int, int]]:
+    """Spans of `pieces` widened over what lies between them: markers to the span after, the rest at the end to the last."""
     out: list[tuple[int, int]] = []
     at = 0
-    for start, end in spans:
-        gap = text[at:start]
-        out.append((start - len(gap.lstrip()), end))
-        at = end
+    for piece in pieces:
+        gap = text[at : piece.start]
+        out.append((piece.start - len(gap.lstrip()), piece.end))
+        at = piece.end
     rest = text[at:].rstrip()
     if out and rest:
         out[-1] = (out[-1][0], at + len(rest))
@@ -182,7 +185,7 @@ def _named_lead_in(piece: _Piece, following: str | None) -> _Piece:
     is_short = len(piece.text.split()) <= 8 and not any(c.isdigit() for c in piece.text)
     if following in ("list_item", "table_head", "table_row", "code", "quote") or is_short:
         block = "lead_in" if phrases.only_announces(piece.text) else piece.block
-        return replace(piece, block=block, leads=True)
+        return piece._replace(block=block, leads=True)
     return piece
 
 
@@ -196,7 +199,7 @@ def _marks_joined(pieces: Sequence[_Piece]) -> list[_Piece]:
             continue
         if tail:
             text = " ".join((out[-1].text, *(mark.text for mark in tail)))
-            out[-1] = replace(out[-1], end=tail[-1].end, text=text)
+            out[-1] = out[-1]._replace(end=tail[-1].end, text=text)
             tail = []
         if piece:
             out.append(piece)
@@ -204,7 +207,7 @@ def _marks_joined(pieces: Sequence[_Piece]) -> list[_Piece]:
 
 
 def _is_marks(text: str) -> bool:
-    return text[:1] in "[【［" and (len(text) < 6 or not has_word(phrases.without_marks(text)))
+    return text[:1] in _MARK_BRACKETS and (len(text) < 6 or not has_word(phrases.without_marks(text)))
 
 
 # ---- from a run of lines to sentences ----
@@ -236,7 +239,7 @@ def _sentences(
         yield _Piece(
             where[first],
             where[last - 1] + 1,
-            " ".join(sentence.split()),
+            " ".join(sentence.split()) if named or sentence[0] in _MARK_BRACKETS else sentence,
             phrases.kind_of(sentence, kind) if named else kind,
             kind == "heading",
         )
@@ -244,6 +247,8 @@ def _sentences(
 
 def _touching(gap: str) -> int:
     """Characters at the front of `gap` before its first blank."""
+    if not gap or gap[0].isspace():
+        return 0
     return next((i for i, char in enumerate(gap) if char.isspace()), len(gap))
 
 

@@ -71,26 +71,41 @@ def texts_and_questions(log: pa.Table, claims: pa.Table, scores: pa.Table) -> tu
     )
 
 
-def novelty(log: pa.Table, claims: pa.Table) -> pa.Table:
+def novelty(log: pa.Table, claims: pa.Table, *, of: pa.Array | None = None) -> pa.Table:
     """Beside `claims`: what stands in no chunk of the answer, conflation, and whether quotations are found.
 
-    The claims of an answer share one copy of its evidence, which may be a thousand times their own size.
+    The claims of an answer share one copy of its evidence, which may be a thousand times their own size. A claim of which
+    the evidence lacks a value or a name is not conflated: it is not searched for in single sentences.
+
+    Args:
+        log: records.LOG.
+        claims: records.CLAIMS.
+        of: boolean beside `claims`: those whose values and names are looked for, null elsewhere; None: all.
     """
     ids = log.column("request_id").to_pylist()
-    rows = dict(zip(ids, range(len(ids)), strict=True))
-    of_claim = [rows[request_id] for request_id in claims.column("request_id").to_pylist()]
+    row_of = dict(zip(ids, range(len(ids)), strict=True))
+    of_claim = [row_of[request_id] for request_id in claims.column("request_id").to_pylist()]
     chunks = list_array(log.column("chunks"))
     chunk_texts = pa.ListArray.from_arrays(
         pa.array(list_offsets(chunks), pa.int32()), chunks.flatten().field("text")
     )
-    texts, indices = as_array(claims.column("text")), pa.array(of_claim, pa.int32())
-    everything = pa.DictionaryArray.from_arrays(indices, pc.binary_join(chunk_texts, "\n"))
-    questions = pa.DictionaryArray.from_arrays(indices, as_array(log.column("question")))
+    everything, questions = pc.binary_join(chunk_texts, "\n"), as_array(log.column("question"))
+    asked = np.ones(claims.num_rows, np.bool_) if of is None else np.asarray(of)
+    rows = np.flatnonzero(asked)
+    texts = as_array(claims.column("text")).take(pa.array(rows))
+    answers = pa.array(np.array(of_claim, np.int32)[rows], pa.int32())
+    shared = [pa.DictionaryArray.from_arrays(answers, column) for column in (everything, questions)]
+    missing_values = rules.missing_values(texts, *shared)
+    missing_names = rules.missing_names(texts, shared[0])
+    n_missing = pc.add(pc.list_value_length(missing_values), pc.list_value_length(missing_names))
+    whole = pc.equal(n_missing, 0)
+    bound = rules.bound_elsewhere(texts.filter(whole), chunk_texts, answers.filter(whole).to_pylist())
+    conflated = _spread(bound, np.asarray(whole)).fill_null(False)
     return pa.table(
         {
-            "missing_values": rules.missing_values(texts, everything, questions),
-            "missing_names": rules.missing_names(texts, everything),
-            "conflated": rules.bound_elsewhere(texts, chunk_texts, of_claim),
+            "missing_values": _spread(missing_values, asked),
+            "missing_names": _spread(missing_names, asked),
+            "conflated": _spread(conflated, asked),
             "quotes_found": _quotes_found(list_array(claims.column("quotes")), chunk_texts, of_claim),
         }
     )

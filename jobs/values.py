@@ -22,7 +22,7 @@ from claimscore.jobs.units import ANY_DOLLAR, BARE, DOLLARS
 
 _MENTION_BYTES = 400
 _REMEMBERED_BYTES = 32 * 1024 * 1024
-"""Of each of three: a shard of 500 answers asks for some 10,000 texts in each of three stages."""
+"""Of each of two: a shard of 500 answers asks for some 10,000 texts in each of three stages."""
 _APPROX = 0.1
 _FAR = 0.12
 """Numbers further apart than this are never the same as written: wider than any allowance."""
@@ -143,13 +143,13 @@ def _within(found: When, claimed: When) -> bool:
 
 
 def mentions(text: str) -> tuple[Mention, ...]:
-    """`parse`, remembered."""
-    return _claimed(text)
+    """`parse` without cues, remembered."""
+    return _mentions(text)
 
 
-def uncued(text: str) -> tuple[Mention, ...]:
-    """`mentions` of a premise: none of them says whether its sentence divides."""
-    return _uncued(text)
+def cued_mentions(text: str) -> tuple[Mention, ...]:
+    """`mentions` that say whether their sentence divides: asked for where one must be worked out."""
+    return with_cues(text, mentions(text))
 
 
 def values_of(text: str) -> Values:
@@ -164,7 +164,7 @@ def values_in(found: Iterable[Mention]) -> Values:
 
 def _index(text: str) -> Values:
     text = strip_hidden(text)
-    found = uncued(text)
+    found = mentions(text)
     return _searchable(found, Pairing(text, found))
 
 
@@ -176,8 +176,7 @@ def _bytes_of_values(values: Values) -> int:
     return _MENTION_BYTES * (len(values.numbers) + len(values.whens))
 
 
-_uncued = Remembered(lambda text: parse(text, cues=False), _bytes_of, _REMEMBERED_BYTES)
-_claimed = Remembered(lambda text: with_cues(text, uncued(text)), _bytes_of, _REMEMBERED_BYTES)
+_mentions = Remembered(lambda text: parse(text, cues=False), _bytes_of, _REMEMBERED_BYTES)
 _values = Remembered(_index, _bytes_of_values, _REMEMBERED_BYTES)
 
 

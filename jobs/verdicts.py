@@ -39,7 +39,8 @@ def decide(
         lacking: beside `scores`, missing_values and missing_names (list<string>): what of the claim the premise lacks;
             null where neither could decide anything.
         novelty: beside `claims`: missing_values and missing_names (list<string>: in no chunk at all), conflated
-            (bool: all of it in the evidence, never together) and quotes_found (bool, null without quotations).
+            (bool: all of it in the evidence, never together), each null where it could decide nothing (pair_rules.settled),
+            and quotes_found (bool, null without quotations).
         agreement: request_id, claim_index, consistency, n_samples_usable; claims may be absent.
         log: records.LOG rows of the answers, for chunk ids and quotes.
         thresholds: from the judge card.

@@ -120,20 +120,28 @@ def tokens_held(wanted: Ints, ids: Ints, bounds: Ints) -> Bools:
 class Spans:
     """The sentences of N texts, flat: text t owns `bounds[t]:bounds[t + 1]`."""
 
-    starts: list[int]
-    ends: list[int]
+    rows: list[tuple[int, int, int, int]]
+    """Start and end of each sentence in its text, its first token there and the one after its last."""
     bounds: list[int]
 
     @classmethod
-    def of(cls, spans: pa.ListArray) -> Spans:
-        """From list<struct<start, end>>."""
-        flat = spans.flatten()
-        return cls(flat.field("start").to_pylist(), flat.field("end").to_pylist(), list_offsets(spans))
+    def of(cls, spans: pa.ListArray, tokens: Tokens) -> Spans:
+        """From list<struct<start, end>>, beside the tokens of the same texts."""
+        bounds, flat = list_offsets(spans), spans.flatten()
+        start, end = (np.asarray(flat.field(name), dtype=np.int64) for name in ("start", "end"))
+        # One search for all texts: the places of each text lie behind all places of the text before.
+        beyond = 1 + max(end.max(initial=0), tokens.ends.max(initial=0))
+        of_span = np.repeat(np.arange(len(spans)), np.diff(bounds))
+        of_token = np.repeat(np.arange(len(spans)), np.diff(tokens.bounds))
+        first = np.searchsorted(tokens.ends + beyond * of_token, start + beyond * of_span, side="right")
+        stop = np.searchsorted(tokens.starts + beyond * of_token, end + beyond * of_span, side="left")
+        before = tokens.bounds[of_span]
+        columns = (start, end, first - before, stop - before)
+        return cls(list(zip(*(column.tolist() for column in columns), strict=True)), bounds)
 
-    def of_text(self, t: int) -> list[tuple[int, int]]:
-        """(start, end) of each sentence of one text."""
-        own = slice(self.bounds[t], self.bounds[t + 1])
-        return list(zip(self.starts[own], self.ends[own], strict=True))
+    def of_text(self, t: int) -> list[tuple[int, int, int, int]]:
+        """The sentences of one text."""
+        return self.rows[self.bounds[t] : self.bounds[t + 1]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,10 +169,11 @@ class Texts:
         """The distinct texts of `texts`, each tokenised and split once; null texts must not be among them."""
         encoded = texts.dictionary_encode()
         distinct = encoded.dictionary
+        tokens = Tokens.of(distinct, encode)
         return cls(
             index=np.asarray(encoded.indices, dtype=np.int32),
-            tokens=Tokens.of(distinct, encode),
-            spans=Spans.of(sentence_spans(distinct)),
+            tokens=tokens,
+            spans=Spans.of(sentence_spans(distinct), tokens),
             config=config,
             cut=[],
             cache={},
@@ -203,14 +212,13 @@ class Texts:
 
 
 def _cuts(
-    starts: Ints, ends: Ints, spans: list[tuple[int, int]], limit: int, config: EvidenceConfig
+    starts: Ints, ends: Ints, spans: list[tuple[int, int, int, int]], limit: int, config: EvidenceConfig
 ) -> Iterator[tuple[int, int, int, int]]:
     """Windows of whole sentences of a text, each of at most `limit` tokens; a longer sentence is cut in tokens.
 
     Gives start and end in the text, and the first token and the one after the last.
     """
-    lo = np.searchsorted(ends, [start for start, _ in spans], side="right").tolist()
-    hi = np.searchsorted(starts, [end for _, end in spans], side="left").tolist()
+    lo, hi = [first for _, _, first, _ in spans], [stop for *_, stop in spans]
     i, n = 0, len(spans)
     while i < n:
         j = min(i + config.window_sentences, n)

@@ -8,12 +8,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from claimscore.jobs import cues, injections, multiples, quantities
+from claimscore.jobs import cues, dates, injections, multiples, names, origin, quantities, rivals
 from claimscore.jobs.remembered import ENTRY_BYTES, Remembered
 
 _VALUES = "5 1,250 2020 $ € Rs. % [1] - , ½ ٣ 5/4/2021 dd/mm/yyyy 1. ca. approx. p. p.m. no. . ! ?"
 _WORDS = "12 April May Jan. about The Night per each EUR kg to and version 19th century two hundred Five half every beach"
 _MORE = "copper split among guests ratio an A é İ"
+_CLAIMED = "12 1954-57 3 lakh not only May may if Adler until at least no. NATO it"
 PIECES = st.lists(
     st.sampled_from([*_VALUES.split(), *_WORDS.split(), *_MORE.split(), ". ", "\n", "\n\n", " ", " ", " "]),
     max_size=40,
@@ -103,4 +104,52 @@ def test_every_planted_instruction_holds_a_sign(number, data):
 def test_every_qualification_holds_a_sign(cue, data):
     """No text that a cue's pattern matches is passed over because no sign of it was seen."""
     text = data.draw(st.from_regex(cue.asks))
-    assert cue.is_asked(text)
+    assert any(sign in text for sign in cue.signs)
+
+
+@settings(max_examples=300)
+@given(PIECES)
+def test_a_number_is_tried_as_a_date_wherever_one_can_begin(text):
+    """No date is passed over because its number does not look like the beginning of one."""
+    for at in (place for place, char in enumerate(text) if char.isdecimal()):
+        built = [build(found, "") for pattern, build in dates._BUILDERS if (found := pattern.match(text, at))]
+        assert dates.date_at(text, at) == next((date for date in built if date), None)
+
+
+@settings(max_examples=300)
+@given(PIECES)
+def test_list_numbers_are_found_line_by_line(text):
+    """They are those of a search of the whole text."""
+    found = [match.span() for match in quantities._numbered(text)]
+    assert found == [match.span() for match in quantities._NUMBERING.finditer(text)]
+
+
+@settings(max_examples=300)
+@given(PIECES, PIECES)
+def test_a_premise_is_asked_for_rivals_wherever_it_has_one(claim, premise):
+    """None is lost because no sentence seemed to hold two values of a kind."""
+    if rivals._rivals(claim, premise):
+        assert rivals._has_alike(premise)
+
+
+@settings(max_examples=300)
+@given(st.text(alphabet="aAbB1_-. é\u0307İßſ", max_size=30), st.text(alphabet="ab1é\u0307ß_", max_size=3))
+def test_a_word_is_found_in_a_text_as_in_the_set_of_its_words(text, word):
+    """To search for one and to cut the text into all say the same."""
+    assert (word in names._Words(text)) == (word in names._word_set(text))
+
+
+@settings(max_examples=300)
+@given(
+    st.lists(st.sampled_from([*_CLAIMED.split(), "two 5"])),
+    st.booleans(),
+)
+def test_a_claim_that_is_its_sentence_is_checked_as_any_other(words, has_context):
+    """It is let through where a claim of another object with the same text is."""
+    text = " ".join(words)
+    sentence, source = origin.Facts(text), origin.Facts(f"Not in 1954- {text}" if has_context else text)
+    with pytest.MonkeyPatch.context() as patch:
+        same = origin.origin_fault(sentence, sentence, source), origin.coverage_fault([sentence], sentence)
+        patch.setattr(origin.Facts, "__eq__", lambda *_: False)
+        copy = origin.Facts(text)
+        assert same == (origin.origin_fault(copy, sentence, source), origin.coverage_fault([copy], sentence))

@@ -136,3 +136,22 @@ def test_conflation_is_looked_for_in_the_own_answer():
     )
 
     assert found.column("conflated").to_pylist() == [False, True, False]
+
+
+def test_novelty_is_looked_for_where_it_is_asked_for():
+    """What is not asked for is null, and what is has the same values; quotations are looked for in any case."""
+    log = a_log([(list(TEXTS), None)])
+    quote = ["opened in 2004. It has"]
+    claims = some_claims(
+        [(0, text, quote) for text in ("Zurich opened in 2004.", "The Bern office opened.", "Zurich.")]
+    )
+
+    everything = signals.novelty(log, claims).to_pydict()
+    some = signals.novelty(log, claims, of=pa.array([True, False, True])).to_pydict()
+
+    assert everything["conflated"] == [True, False, False]
+    assert everything["missing_names"] == [[], ["Bern"], []]
+    assert some == {
+        name: values if name == "quotes_found" else [values[0], None, values[2]]
+        for name, values in everything.items()
+    }

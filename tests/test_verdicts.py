@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from claimscore.jobs import pair_rules
 from claimscore.jobs.config import Combiner, VerdictsConfig
 from claimscore.jobs.records import CLAIMS, LOG, SCORES
 from claimscore.jobs.thresholds import Thresholds
@@ -413,3 +414,31 @@ def test_a_combiner_that_gives_no_number_supports_nothing():
     )
 
     assert judge([a_pair(0, 0.9, 0.05)], thresholds=wild)["verdict"] == "unsupported"
+
+
+def settled(pairs: list[dict], missing: list[list[str] | None]) -> list[bool]:
+    """pair_rules.settled of claim 0."""
+    outcomes = pair_rules.outcomes(
+        pa.Table.from_pylist(pairs, schema=SCORES),
+        lacking_of(missing, [None] * len(pairs)),
+        thresholds=THRESHOLDS,
+        config=VerdictsConfig(),
+    )
+    return pair_rules.settled(pa.Table.from_pylist([a_claim()], schema=CLAIMS), outcomes).to_pylist()
+
+
+@pytest.mark.parametrize(
+    ("pairs", "missing", "expected"),
+    [
+        ([a_pair(0, 0.95)], [[]], True),
+        ([a_pair(0, 0.95), a_pair(1, 0.1)], [[], None], True),
+        ([a_pair(0, 0.1)], [None], False),
+        ([a_pair(0, 0.95)], [["5"]], False),
+        ([a_pair(0, 0.95), a_pair(1, 0.01, 0.97)], [[], None], False),
+        ([], [], False),
+    ],
+    ids=["supported", "beside another", "unsupported", "vetoed", "in conflict", "without pairs"],
+)
+def test_a_settled_claim_is_supported_whatever_the_policy_of_conflicts(pairs, missing, expected):
+    """Only where a pair supports and none contradicts can nothing that names a failure matter."""
+    assert settled(pairs, missing) == [expected]
