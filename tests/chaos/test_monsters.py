@@ -55,6 +55,10 @@ def monster(kind: str) -> dict[str, object]:
         "an answer of 300 kB": lambda: {"answer": text(300_000)},
         "a chunk of 10 MB": lambda: {"chunks": [{"id": "c1", "text": text(10_000_000), "score": 1.0}]},
         "a chunk of 1 MB": lambda: {"chunks": [{"id": "c1", "text": text(1_000_000), "score": 1.0}]},
+        "20,000 citations": lambda: {
+            "answer": f"The refund window is 60 days {''.join(f'[{k}]' for k in range(1, 20_001))}.",
+            "chunks": [{"id": f"c{k}", "text": text(60, k), "score": 1.0} for k in range(20_000)],
+        },
         "5,000 chunks": lambda: {"chunks": [{"id": f"c{k}", "text": text(300, k), "score": 1.0} for k in range(5_000)]},
     }[kind]()  # fmt: skip
 
@@ -98,6 +102,7 @@ def run(
         ("an answer of 300 kB", "answer_too_large", 3, 100),
         ("a chunk of 1 MB", None, 15, 200),
         ("5,000 chunks", None, 15, 200),
+        ("20,000 citations", None, 15, 200),
     ],
 )
 def test_a_monstrous_row_costs_only_itself(base, kind, reason, seconds, mib):
