@@ -46,7 +46,7 @@ from claimscore.jobs.plan import Weights
 from claimscore.jobs.shard_run import run_shard
 from claimscore.jobs.store import Store
 
-DATE, IN_FLIGHT_A_NODE, N_FIRST, N_MANY = "2026-01-01", 4, 4, 100
+DATE, IN_FLIGHT_A_NODE, N_FIRST, N_MANY = "2026-01-01", 4, 4, 40
 N_CORES = len(os.sched_getaffinity(0))
 COUNT = """
 import time
