@@ -19,7 +19,8 @@ import pyarrow.compute as pc
 from _quality_cases import Case
 
 from claimscore.jobs import citations, evidence, pipeline, segment, signals
-from claimscore.jobs.config import Config, load_config
+from claimscore.jobs.config import Config
+from claimscore.jobs.config_file import load_config
 from claimscore.jobs.frames import as_frame
 from claimscore.jobs.records import CLAIMS, LOG, SAMPLES, SCORES
 from claimscore.jobs.thresholds import Thresholds
@@ -60,7 +61,7 @@ def judge_cases(cases: Sequence[Case], judge: pipeline.Judge, config: Config) ->
     """The verdict on every case. No cases: no rows."""
     log = log_of(cases)
     claims = claims_of(cases, log, config)
-    scores = pipeline.make_scores(
+    scores, _ = pipeline.make_scores(
         log, claims, pipeline.Models(judge=judge), config, tick=lambda _what, _n: None
     )
     verdicts = pipeline.make_verdicts(

@@ -23,7 +23,8 @@ import pyarrow.parquet as pq
 from _quality_judge import CachedJudge
 from _quality_stats import auroc
 
-from claimscore.jobs.config import SegmentConfig, load_card
+from claimscore.jobs.config import SegmentConfig
+from claimscore.jobs.config_file import load_card
 from claimscore.jobs.names import has_name, names_of
 from claimscore.jobs.segment import sentence_spans
 from claimscore.jobs.values import held, mentions, values_of

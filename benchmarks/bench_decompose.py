@@ -26,7 +26,8 @@ from _quality_judge import CachedJudge
 
 from claimscore.jobs import decompose, rules
 from claimscore.jobs.checkpoint import model_fingerprint
-from claimscore.jobs.config import DecomposeConfig, SegmentConfig, load_card
+from claimscore.jobs.config import DecomposeConfig, SegmentConfig
+from claimscore.jobs.config_file import load_card
 from claimscore.jobs.llm import Llm
 from claimscore.jobs.names import names_of
 from claimscore.jobs.pipeline import entailment

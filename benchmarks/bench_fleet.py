@@ -39,7 +39,7 @@ import bench_job
 import synthetic_log
 
 from claimscore.jobs import cluster
-from claimscore.jobs.config import load_config
+from claimscore.jobs.config_file import load_config
 from claimscore.jobs.nightly import plan_day
 from claimscore.jobs.pipeline import Models
 from claimscore.jobs.plan import Weights

@@ -25,7 +25,7 @@ import _harness as harness
 import synthetic_log
 
 from claimscore.jobs import shard_run
-from claimscore.jobs.config import load_config
+from claimscore.jobs.config_file import load_config
 from claimscore.jobs.nightly import DayReport, execute_here, plan_day, run_day
 from claimscore.jobs.pipeline import Models
 from claimscore.jobs.plan import Weights

@@ -29,7 +29,7 @@ import _harness as harness
 import bench_job
 import synthetic_log
 
-from claimscore.jobs.config import load_config
+from claimscore.jobs.config_file import load_config
 from claimscore.jobs.layout import TableFile
 from claimscore.jobs.nightly import Outcome, execute_here, plan_day, run_day
 from claimscore.jobs.plan import TABLES, ShardTask, Weights

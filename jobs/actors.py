@@ -14,6 +14,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -21,6 +22,9 @@ import pyarrow as pa
 
 from claimscore.jobs.config import JudgeCard
 from claimscore.jobs.pairs import Floats
+
+Span = tuple[float, float]
+"""When a model began and ended to load, in seconds since 1970: another process sets them beside its own waiting."""
 
 _PR_SET_PDEATHSIG = 1
 _GUARD = """
@@ -60,15 +64,23 @@ class JudgeActor:
         die_with_parent()
         self._threads, self._arguments = threads, (card, budget_tokens, dtype, device)
         self._judge: Any = None
+        self._loading: Span = 0.0, 0.0
 
-    def probabilities(self, premise_ids: pa.ListArray, claim_ids: pa.ListArray) -> Floats:
-        """See judge.Judge.probabilities."""
+    def load(self) -> Span:
+        """Load the judge, unless it is there."""
         if self._judge is None:
+            began = time.time()
             use_threads(self._threads)
             from claimscore.jobs.judge import Judge  # noqa: PLC0415 - torch, and only once there is work
 
             card, budget_tokens, dtype, device = self._arguments
             self._judge = Judge(card, budget_tokens=budget_tokens, dtype=dtype, device=device)
+            self._loading = began, time.time()
+        return self._loading
+
+    def probabilities(self, premise_ids: pa.ListArray, claim_ids: pa.ListArray) -> Floats:
+        """See judge.Judge.probabilities."""
+        self.load()
         probs_P3: Floats = self._judge.probabilities(premise_ids, claim_ids)
         return probs_P3
 
@@ -92,15 +104,23 @@ class LlmActor:
             "gpu_memory_fraction": gpu_memory_fraction,
         }
         self._llm: Any = None
+        self._loading: Span = 0.0, 0.0
 
-    async def complete(self, system: str, users: pa.Array, **options: Any) -> pa.Table:
-        """See llm.Llm.acomplete."""
+    async def load(self) -> Span:
+        """Load the engine, unless it is there."""
         if self._llm is None:  # nothing is awaited until it is set: no second call loads a second engine
+            began = time.time()
             use_threads(self._threads)
             take_children_along()
             from claimscore.jobs.llm import Llm  # noqa: PLC0415 - only once there is work
 
             self._llm = Llm(self._model, **self._options)
+            self._loading = began, time.time()
+        return self._loading
+
+    async def complete(self, system: str, users: pa.Array, **options: Any) -> pa.Table:
+        """See llm.Llm.acomplete."""
+        await self.load()
         return await self._llm.acomplete(system, users, **options)
 
     async def close(self) -> None:

@@ -65,8 +65,10 @@ def run(
 
 
 def needs_somebody(document: dict[str, Any]) -> bool:
-    """Whether there is an alarm, or the day could not be judged."""
-    return any(chart["status"] in ("alarm", "unknown") for chart in document["charts"])
+    """Whether there is an alarm, or the day could not be judged, or not with the days before it."""
+    return bool(document["gaps"]) or any(
+        chart["status"] in ("alarm", "unknown") for chart in document["charts"]
+    )
 
 
 def messages(document: dict[str, Any]) -> list[str]:
@@ -76,7 +78,12 @@ def messages(document: dict[str, Any]) -> list[str]:
     for status, words in (("unknown", "not judged"), ("learning", "not judged yet")):
         mine = [chart for chart in charts if chart["status"] == status]
         out += [f"{words}: {_name(chart)}: {chart['why']}" for chart in mine]
-    missing = [date for date in document["missing_days"] if date != document["date"]]
+    if document["gaps"]:
+        out.append(
+            f"not judged: {_listed(document['gaps'])}: no rate of so recent a day, a change that began there would not show; "
+            "run it"
+        )
+    missing = [d for d in document["missing_days"] if d != document["date"] and d not in document["gaps"]]
     if missing:
         out.append(f"days without any rate: {_listed(missing)}")
     if document["small_versions"]:

@@ -149,7 +149,8 @@ def examine(
         change: see `draw`.
 
     Returns:
-        date, change, threshold, missing_days, small_versions, and charts: one a metric of all answers and of each prompt
+        date, change, threshold, missing_days, gaps (those of the MIN_DAYS days before `day`: a change that began there does
+        not show yet), small_versions, and charts: one a metric of all answers and of each prompt
         version that has MIN_COUNT answers on the day. Status is `alarm`, `quiet`, `learning` (under MIN_DAYS days before
         it), `unknown` (the day is missing or has too little: never quiet) or `empty` (an OPTIONAL metric that had nothing to
         count on any day held).
@@ -165,11 +166,14 @@ def examine(
             charts.append(
                 {"metric": metric, "prompt_version": version} | _chart(rows, metric, day, change, h)
             )
+    missing = _missing(window, day)
+    week = str(dt.date.fromisoformat(day) - dt.timedelta(days=MIN_DAYS))
     return {
         "date": day,
         "change": change,
         "threshold": h,
-        "missing_days": _missing(window, day),
+        "missing_days": missing,
+        "gaps": [date for date in missing if week <= date < day],
         "small_versions": small,
         "charts": charts,
     }

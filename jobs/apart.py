@@ -57,7 +57,7 @@ def config_of(config: Config, logs: str, out: str, *, own_names: bool = False) -
             where those are not there under our names.
     """
     mapped = {name: _with_own(name, candidates) for name, candidates in config.read.columns.items()}
-    read = dataclasses.replace(config.read, logs=logs, columns={} if own_names else mapped)
+    read = dataclasses.replace(config.read, logs=logs, columns={} if own_names else mapped, mapped=())
     if own_names:
         read = ReadConfig(logs=logs, shard_rows=read.shard_rows, max_row_bytes=read.max_row_bytes)
     return dataclasses.replace(config, read=read, store=dataclasses.replace(config.store, out=out))

@@ -14,7 +14,7 @@ import numpy as np
 
 from claimscore.jobs.multiples import dividing, sentence_numbers, ties
 from claimscore.jobs.quantities import Mention, Number
-from claimscore.jobs.units import BARE, CURRENCIES, UNITS
+from claimscore.jobs.units import ANY_DOLLAR, BARE, CURRENCIES, DOLLARS, UNITS
 
 _NEAR_CHARS = 300
 _NEAR_NUMBERS = 8
@@ -89,19 +89,34 @@ def _of_years(claimed: Number, pairs: Pairs) -> bool:
 def _of_amounts(claimed: Number, pairs: Pairs, *, divides: bool) -> bool:
     if _is_year(claimed):
         return False
-    code = _CODES[claimed.unit.dimension]
-    bare = code <= _NOUN
+    own = _codes_of(claimed.unit.dimension)
+    bare = own[0] <= _NOUN
     target = claimed.raw if bare else claimed.value
     a, b = (side.raw if bare else side.value for side in (pairs.a, pairs.b))
     dim_a, dim_b, products = pairs.a.dim, pairs.b.dim, pairs.products
-    mine = bare | (dim_a == code) | (dim_b == code)
+    a_is_mine, b_is_mine = _is_any(dim_a, own), _is_any(dim_b, own)
+    mine = bare | a_is_mine | b_is_mine
     alike = _alike(pairs) & mine & (dim_a != _PERCENT)
     sums = [(a + b)[alike], np.abs(a - b)[alike]]
-    made = products.raw if bare else products.value[products.dim == code]
+    made = products.raw if bare else products.value[_is_any(products.dim, own)]
     cued = _quotients(pairs, bare=bare, divides=divides)
-    over_b = cued & (bare | ((dim_a == code) & (dim_b <= _NOUN)))
-    over_a = cued & (bare | ((dim_b == code) & (dim_a <= _NOUN)))
+    over_b = cued & (bare | (a_is_mine & (dim_b <= _NOUN)))
+    over_a = cued & (bare | (b_is_mine & (dim_a <= _NOUN)))
     return _any(claimed, target, [*sums, made, (a / b)[over_b], (b / a)[over_a], *_shares(pairs, a, b, mine)])
+
+
+def _codes_of(dimension: str) -> list[int]:
+    """The codes of a dimension: of `$` those of every dollar too, and of each of them that of `$`."""
+    if dimension == ANY_DOLLAR:
+        return [_CODES[name] for name in sorted(DOLLARS)]
+    return [_CODES[name] for name in (dimension, *([ANY_DOLLAR] if dimension in DOLLARS else []))]
+
+
+def _is_any(dim: _Array, codes: Sequence[int]) -> _Array:
+    found: _Array = dim == codes[0]
+    for code in codes[1:]:
+        found = found | (dim == code)
+    return found
 
 
 def _alike(pairs: Pairs) -> _Array:

@@ -20,7 +20,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from claimscore.jobs.config import ReadConfig, load_card
+from claimscore.jobs.config import ReadConfig
+from claimscore.jobs.config_file import load_card
 from claimscore.jobs.errors import InputError, OutputError, one_line
 from claimscore.jobs.read import list_files, read_shard
 from claimscore.jobs.records import LOG

@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import dataclasses
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
+
+import pyarrow as pa
 
 from claimscore.jobs import calibration, calibration_files, calibration_scores, label_sheet
 from claimscore.jobs.actors import JudgeProxy
@@ -68,13 +70,23 @@ def run(
             f"{to}: is there already, expected a new file; give --to another, or --force to overwrite it"
         )
     found = _read(labelled)
-    if not found.rows.num_rows:
-        raise InputError(
-            f"{labelled}: no row that can be used of {found.n_rows}, expected labelled claims: {found.unusable}"
-        )
-    rows = found.rows
-    labels = rows.column("supported")
-    worth = rows.filter(labels.is_valid())  # what nobody could label is not worth the judge's time
+    before, scored = config, _scored(found.rows, judge or load_judge(config), config, tick)
+    if combine:
+        scored, config = calibration.combined(scored, config)
+    (name, value), *_ = [*goals.items(), ("balanced", 0.0)]
+    document = calibration.calibrate_claims(scored, config, Goal(name, value), before=before)  # type: ignore[arg-type]
+    document |= {"left_out": _left_out(document["left_out"], found)}
+    document |= {"labelled": os.path.basename(labelled), "n_rows": found.n_rows, "written": None}  # noqa: PTH119 - may be a URI
+    if (to or force) and document["entailment"]["reached"]:
+        document["written"] = _write(document, config, to, force=force)
+    return document
+
+
+def _scored(
+    rows: pa.Table, judge: JudgeProtocol, config: Config, tick: Callable[[int, int], None]
+) -> calibration_scores.Scored:
+    """The scores of the labelled claims; what nobody could label is not worth the judge's time."""
+    worth = rows.filter(rows.column("supported").is_valid())
     done = 0
 
     def told(n: int) -> None:
@@ -82,25 +94,36 @@ def run(
         done += n
         tick(done, worth.num_rows)
 
-    scored = calibration_scores.score(worth, judge or load_judge(config), config, told)
-    (name, value), *_ = [*goals.items(), ("balanced", 0.0)]
-    before = config
-    if combine:
-        scored, config = calibration.combined(scored, config)
-    document = calibration.calibrate_claims(scored, config, Goal(name, value), before=before)  # type: ignore[arg-type]
-    unlabelled = {"unlabelled": labels.null_count} if labels.null_count else {}
-    document["left_out"] = dict(sorted({**document["left_out"], **found.unusable, **unlabelled}.items()))
-    document |= {"labelled": os.path.basename(labelled), "n_rows": found.n_rows, "written": None}  # noqa: PTH119 - may be a URI
-    if (to or force) and document["entailment"]["reached"]:
-        document["written"] = _write(document, config, to, force=force)
-    return document
+    return calibration_scores.score(worth, judge, config, told)
+
+
+def _left_out(unjudged: Mapping[str, int], found: calibration_files.LabelledFile) -> dict[str, int]:
+    """Reason -> rows that nothing was fitted on: unusable, without a label, or not to be judged."""
+    n_unlabelled = found.rows.column("supported").null_count
+    unlabelled = {"unlabelled": n_unlabelled} if n_unlabelled else {}
+    return dict(sorted({**unjudged, **found.unusable, **unlabelled}.items()))
 
 
 def _read(labelled: str) -> calibration_files.LabelledFile:
-    """A labelled file, or a sheet of `claimscore label` with its labels in it."""
-    if not labelled.lower().endswith(".csv"):
-        return calibration_files.read_labelled(labelled)
-    sheet = label_sheet.read(labelled)
+    """A labelled file, or a sheet of `claimscore label` with its labels in it.
+
+    Raises:
+        InputError: it has no row that can be used.
+    """
+    found = (
+        _of_sheet(labelled)
+        if labelled.lower().endswith(".csv")
+        else calibration_files.read_labelled(labelled)
+    )
+    if not found.rows.num_rows:
+        raise InputError(
+            f"{labelled}: no row that can be used of {found.n_rows}, expected labelled claims: {found.unusable}"
+        )
+    return found
+
+
+def _of_sheet(path: str) -> calibration_files.LabelledFile:
+    sheet = label_sheet.read(path)
     rows = sheet.rows.select(calibration_files.LABELLED.names).cast(calibration_files.LABELLED)
     return calibration_files.LabelledFile(
         rows, sheet.n_rows, {"blank": sheet.n_blank} if sheet.n_blank else {}

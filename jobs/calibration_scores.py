@@ -50,7 +50,8 @@ def score(rows: pa.Table, judge: pipeline.Judge, config: Config, tick: Tick = la
     models = pipeline.Models(judge=judge)
     for first in range(0, rows.num_rows, AT_ONCE):
         some = log.slice(first, AT_ONCE), claims.slice(first, AT_ONCE)
-        parts.append(pipeline.make_scores(*some, models, config, tick=lambda *_: None))
+        scores, _ = pipeline.make_scores(*some, models, config, tick=lambda *_: None)
+        parts.append(scores)
         tick(some[0].num_rows)
     pairs = pa.concat_tables(parts)
     judged = pairs.column("p_entailment").is_valid()

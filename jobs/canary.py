@@ -16,10 +16,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import polars as pl
 import pyarrow as pa
 
-from claimscore.jobs.errors import InputError
+from claimscore.jobs import rules
+from claimscore.jobs.errors import InputError, reason_of
 from claimscore.jobs.records import Label
+from claimscore.jobs.thresholds import Thresholds
 
 ROUNDING = {"float32": 1e-3, "bfloat16": 2e-2, "float16": 2e-2}
 """The largest difference of a probability that neighbours in a batch, threads or another machine of the kind explain."""
@@ -54,7 +57,9 @@ def read_pairs(path: Path) -> list[Pair]:
     try:
         lines = path.read_text(encoding="utf-8").splitlines()
     except (OSError, ValueError) as err:
-        raise InputError(f"{path}: cannot be read: {err}; give --pairs, configs/canary.jsonl is one") from err
+        raise InputError(
+            f"{path}: cannot be read: {reason_of(err)}; give --pairs, configs/canary.jsonl is one"
+        ) from err
     pairs: dict[str, Pair] = {}
     for number, line in enumerate(lines, start=1):
         if not line.strip():
@@ -86,7 +91,7 @@ def _pair(line: str) -> Pair | None:
 def score(
     pairs: Sequence[Pair], judge: Any, max_pair_tokens: int, n_special: int
 ) -> dict[str, dict[str, Any]]:
-    """Id -> content, hash of the token ids, their number and the three probabilities, or why there are none.
+    """Id -> content, hash of the token ids, their number, what a combiner weighs, and the three probabilities.
 
     Args:
         pairs: read_pairs.
@@ -94,6 +99,9 @@ def score(
         max_pair_tokens: of the judge card; a longer pair is `too_long`.
         n_special: special tokens of a pair.
     """
+    missing = rules.missing_names(
+        *(pa.array([getattr(p, name) for p in pairs], pa.string()) for name in ("claim", "premise"))
+    )
     premises, claims = (
         judge.encode(pa.array(texts, pa.string())).column("ids").combine_chunks()
         for texts in ([p.premise for p in pairs], [p.claim for p in pairs])
@@ -111,6 +119,8 @@ def score(
             "content": pair.content,
             "tokens": _hash(json.dumps(ids[k])),
             "n_tokens": lengths[k],
+            "overlap": round(len(set(ids[k][0]) & set(ids[k][1])) / max(1, len(set(ids[k][1]))), 6),
+            "n_missing_names": len(missing[k]),
             "label": pair.label,
             "p": None if error else [round(x, 6) for x in p or ()],
             "error": error,
@@ -118,21 +128,47 @@ def score(
     return out
 
 
-def decision(p: Sequence[float] | None, thresholds: Mapping[str, float]) -> str:
-    """What the probabilities of a pair mean at the card's thresholds."""
-    if p is None:
-        return "no score"
-    if p[0] >= thresholds["entailment"]:
-        return Label.ENTAILMENT.value
-    return Label.CONTRADICTION.value if p[2] >= thresholds["contradiction"] else Label.NEUTRAL.value
+def decisions(
+    rows: Sequence[Mapping[str, Any]], probs: Sequence[Sequence[float] | None], thresholds: Thresholds
+) -> list[str]:
+    """What the judge's probabilities of pairs mean, by the card's thresholds and its combiner.
+
+    Args:
+        rows: of `score`: what the texts of each pair share and lack.
+        probs: beside `rows`; None: no score.
+        thresholds: in force.
+    """
+    frame = pl.DataFrame(
+        {
+            "p_entailment": [p[0] if p else None for p in probs],
+            "p_contradiction": [p[2] if p else None for p in probs],
+            "overlap": [row["overlap"] for row in rows],
+            "n_names": [row["n_missing_names"] for row in rows],
+        },
+        schema={
+            **dict.fromkeys(("p_entailment", "p_contradiction", "overlap"), pl.Float32),
+            "n_names": pl.Int64,
+        },
+    )
+    meaning = (
+        pl.when(pl.col("p_entailment").is_null())
+        .then(pl.lit("no score"))
+        .when(thresholds.entails(pl.col("n_names")))
+        .then(pl.lit(Label.ENTAILMENT.value))
+        .when(thresholds.contradicts())
+        .then(pl.lit(Label.CONTRADICTION.value))
+        .otherwise(pl.lit(Label.NEUTRAL.value))
+    )
+    return frame.select(meaning).to_series().to_list()
 
 
-def compare(before: Mapping[str, Any], now: Mapping[str, Any]) -> dict[str, Any]:
+def compare(before: Mapping[str, Any], now: Mapping[str, Any], thresholds: Thresholds) -> dict[str, Any]:
     """What is different between two records.
 
     Args:
-        before: the record of an earlier night: date, series, environment, thresholds and pairs.
+        before: the record of an earlier night: date, series, environment and pairs.
         now: this night's.
+        thresholds: this night's.
 
     Returns:
         `changed` (what, before, now), `retokenized`, `moved` and `flipped` pairs (the largest difference first),
@@ -148,7 +184,11 @@ def compare(before: Mapping[str, Any], now: Mapping[str, Any]) -> dict[str, Any]
         if sides[0].get(name) != sides[1].get(name)
     ]
     rounding = max(ROUNDING.get(str(side.get("dtype")), ROUNDING["float32"]) for side in sides)
-    rows = [_difference(key, old[key], new[key], now["thresholds"]) for key in common]
+    rows = [_difference(key, old[key], new[key]) for key in common]
+    texts = [new[key] for key in common]  # of equal content on both nights
+    for side in ("before", "now"):
+        for row, meaning in zip(rows, decisions(texts, [row[side] for row in rows], thresholds), strict=True):
+            row[f"decision_{side}"] = meaning
     rows.sort(key=lambda row: (-row["difference"], row["id"]))
     moved = [row for row in rows if row["difference"] > rounding]
     retokenized = [key for key in common if old[key]["tokens"] != new[key]["tokens"]]
@@ -169,29 +209,20 @@ def compare(before: Mapping[str, Any], now: Mapping[str, Any]) -> dict[str, Any]
     }
 
 
-def _difference(
-    key: str, old: Mapping[str, Any], new: Mapping[str, Any], thresholds: Mapping[str, float]
-) -> dict[str, Any]:
+def _difference(key: str, old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:
     p, q = old["p"], new["p"]
     if p is None or q is None:  # 1, the most there is, where one night has a score and the other none
         difference = float(old["error"] != new["error"])
     else:
         difference = max(abs(a - b) for a, b in zip(p, q, strict=True))
-    return {
-        "id": key,
-        "difference": round(difference, 6),
-        "before": p,
-        "now": q,
-        "decision_before": decision(p, thresholds),
-        "decision_now": decision(q, thresholds),
-    }
+    return {"id": key, "difference": round(difference, 6), "before": p, "now": q}
 
 
-def agreement(record: Mapping[str, Any]) -> dict[str, int]:
+def agreement(pairs: Mapping[str, Any], thresholds: Thresholds) -> dict[str, int]:
     """How many pairs are decided as a person would, how many not, and how many have no score."""
     out = {"as_a_person": 0, "otherwise": 0, "no_score": 0}
-    for row in record["pairs"].values():
-        found = decision(row["p"], record["thresholds"])
+    rows = list(pairs.values())
+    for row, found in zip(rows, decisions(rows, [row["p"] for row in rows], thresholds), strict=True):
         out["no_score" if row["p"] is None else "as_a_person" if found == row["label"] else "otherwise"] += 1
     return out
 

@@ -67,30 +67,47 @@ def run(
     series = series_of(config, Weights(decomposer="", checker="", judge=weights, generator=""))
     if judge is None:
         judge, environment = _loaded(config, weights)
-    limit = min(config.card.max_pair_tokens, config.evidence.max_pair_tokens)
     thresholds = Thresholds.of(config)
-    record: dict[str, Any] = {
-        "date": date,
-        "series": series,
-        "recorded_at": datetime.now(UTC).isoformat(timespec="seconds"),
-        "environment": dict(environment or {}),
-        "thresholds": {"entailment": thresholds.entailment, "contradiction": thresholds.contradiction},
-        "pairs": canary.score(found, judge, limit, N_SPECIAL_TOKENS),
-    }
+    record = _record(date, series, environment or {}, thresholds)
+    record["pairs"] = canary.score(
+        found, judge, min(config.card.max_pair_tokens, config.evidence.max_pair_tokens), N_SPECIAL_TOKENS
+    )
     store = Store(config.store.out, config.store)
     earlier = _earlier(store, date)
-    store.root.put(f"{FOLDER}/{series}/{date}.json", (json.dumps(record, indent=1) + "\n").encode())
-    mine = [r for r in earlier if r["series"] == series]
-    before = (mine or earlier)[-1] if earlier else None
+    key = f"{FOLDER}/{series}/{date}.json"
+    store.root.put(key, (json.dumps(record, indent=1) + "\n").encode())
     return {
         "date": date,
         "series": series,
-        "record": store.root.shown(f"{FOLDER}/{series}/{date}.json"),
+        "record": store.root.shown(key),
         "n_pairs": len(found),
         "environment": record["environment"],
-        "agreement": canary.agreement(record),
-        "against": canary.compare(before, record) if before else None,
-        "since_first": _since_first(mine[0], record) if len(mine) > 1 else None,
+        "agreement": canary.agreement(record["pairs"], thresholds),
+        **_against(earlier, record, thresholds),
+    }
+
+
+def _record(date: str, series: str, environment: Mapping[str, str], thresholds: Thresholds) -> dict[str, Any]:
+    """What is kept of a night, beside its pairs."""
+    return {
+        "date": date,
+        "series": series,
+        "recorded_at": datetime.now(UTC).isoformat(timespec="seconds"),
+        "environment": dict(environment),
+        "thresholds": {"entailment": thresholds.entailment, "contradiction": thresholds.contradiction},
+    }
+
+
+def _against(
+    earlier: list[dict[str, Any]], record: Mapping[str, Any], thresholds: Thresholds
+) -> dict[str, Any]:
+    """The night against the one before it, of its own series where there is one, and against its series' first."""
+    mine = [r for r in earlier if r["series"] == record["series"]]
+    before = (mine or earlier)[-1] if earlier else None
+    first = canary.compare(mine[0], record, thresholds) if len(mine) > 1 else None
+    return {
+        "against": canary.compare(before, record, thresholds) if before else None,
+        "since_first": _since_first(first) if first else None,
     }
 
 
@@ -137,8 +154,7 @@ def _earlier(store: Store, date: str) -> list[dict[str, Any]]:
     return found
 
 
-def _since_first(first: Mapping[str, Any], record: Mapping[str, Any]) -> dict[str, Any]:
-    compared = canary.compare(first, record)
+def _since_first(compared: Mapping[str, Any]) -> dict[str, Any]:
     kept = ("before", "n_compared", "max_difference", "max_pair", "drifted")
     return {name: compared[name] for name in kept} | {"n_flipped": len(compared["flipped"])}
 

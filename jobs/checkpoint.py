@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import safetensors
 
-from claimscore.jobs.errors import ModelError
+from claimscore.jobs.errors import ModelError, reason_of
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -94,7 +94,9 @@ class Weights:
             try:
                 handle = safetensors.safe_open(str(file), framework="pt")
             except (OSError, safetensors.SafetensorError) as err:
-                raise ModelError(f"{file}: cannot be read: {err}; fetch the checkpoint again") from err
+                raise ModelError(
+                    f"{file}: cannot be read: {reason_of(err)}; fetch the checkpoint again"
+                ) from err
             self._files |= dict.fromkeys(handle.keys(), handle)
 
     def read(self, name: str, *shape: int) -> Tensor:
@@ -143,6 +145,35 @@ def find_folder(model: str) -> Path:
             f"{model}: no such folder, and the hub did not give it: {type(err).__name__}: "
             f"{str(err).splitlines()[0] if str(err) else ''}; check the name, or fetch the folder by hand"
         ) from err
+
+
+def cached_folder(model: str) -> Path | None:
+    """The snapshot of a hub id that lies on this machine, whole or not; None: there is none. Asks no network."""
+    from huggingface_hub import snapshot_download  # noqa: PLC0415 - an extra; local folders do not need it
+
+    try:
+        return Path(snapshot_download(model, local_files_only=True))
+    except (OSError, ValueError):  # its LocalEntryNotFoundError is either, by version
+        return None
+
+
+def hub_bytes(model: str, timeout_s: float) -> int:
+    """Bytes of the safetensors that the hub has of a model; fetches none of them.
+
+    Raises:
+        ModelError: the hub does not answer, has no such model, or none in safetensors.
+    """
+    from huggingface_hub import HfApi  # noqa: PLC0415 - an extra; local folders do not need it
+
+    try:
+        files = HfApi().model_info(model, timeout=timeout_s, files_metadata=True).siblings or []
+    except Exception as err:  # the hub's client raises a dozen kinds: network, auth, no such model
+        first, *_ = str(err).splitlines() or [""]
+        raise ModelError(f"{model}: {type(err).__name__}: {first[:200]}") from err
+    sizes = [file.size or 0 for file in files if file.rfilename.endswith(".safetensors")]
+    if not sizes:
+        raise ModelError(f"{model}: the hub has it without safetensors; take another checkpoint")
+    return sum(sizes)
 
 
 def model_fingerprint(model: str) -> str:
@@ -209,7 +240,7 @@ def read_json(path: Path) -> Any:
     except FileNotFoundError:
         raise ModelError(f"{path}: no such file, expected it in a checkpoint; fetch or build it") from None
     except (OSError, ValueError, RecursionError) as err:
-        raise ModelError(f"{path}: cannot be read: {err}; fetch the checkpoint again") from err
+        raise ModelError(f"{path}: cannot be read: {reason_of(err)}; fetch the checkpoint again") from err
 
 
 def read_encoder_config(folder: Path) -> EncoderConfig:

@@ -14,7 +14,8 @@ from typing import Any
 import click
 
 from claimscore.jobs import cli_export, cli_golden, cli_joins, cli_trust
-from claimscore.jobs.config import Config, load_config
+from claimscore.jobs.config import Config
+from claimscore.jobs.config_file import load_config
 from claimscore.jobs.errors import EXIT_UNFINISHED, one_line
 from claimscore.jobs.options import (
     Group,

@@ -42,7 +42,7 @@ def export(config_path: str | None, as_json: bool, **options: Any) -> None:
     Example: claimscore export demo-run/out --to csv --date 2026-11-28 --dest night.csv
     """
     from claimscore.jobs import export_files  # noqa: PLC0415
-    from claimscore.jobs.config import load_config  # noqa: PLC0415
+    from claimscore.jobs.config_file import load_config  # noqa: PLC0415
 
     if config_path and options["to"] != "events":
         raise click.UsageError("--config is for --to events")

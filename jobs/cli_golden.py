@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from claimscore.jobs.config import load_config
+from claimscore.jobs.config_file import load_config
 from claimscore.jobs.errors import EXIT_UNFINISHED, one_line
 from claimscore.jobs.options import config_argument, date_option, emit, json_option, quiet_option, sets_option
 

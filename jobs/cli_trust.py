@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from claimscore.jobs.config import load_config
+from claimscore.jobs.config_file import load_config
 from claimscore.jobs.errors import EXIT_UNFINISHED
 from claimscore.jobs.options import as_day, config_argument, emit, json_option, quiet_option, sets_option
 

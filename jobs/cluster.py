@@ -13,6 +13,7 @@ import logging
 import os
 import secrets
 import socket
+import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -356,19 +357,45 @@ def _run_shard(
 ) -> ShardReport | _Failure:
     """Run one shard in a worker; a named error comes back as its line, so that its class needs no pickling."""
     die_with_parent()
-    proxies: dict[str, Any] = {}
+    loading, proxies = _Loading(), dict[str, Any]()
     for role, handle in handles.items():
         if role in _LLM_ROLES:
-            proxies[role] = LlmProxy(_asking(role, handle.complete))
+            proxies[role] = LlmProxy(loading.asking(role, handle, handle.complete))
         else:
-            proxies[role] = JudgeProxy(_asking(role, handle.probabilities), _card(config, role).model)
+            ask = loading.asking(role, handle, handle.probabilities)
+            proxies[role] = JudgeProxy(ask, _card(config, role).model)
     store = Store(config.store.out, config.store, run_id=run_id)
     try:
-        return run_shard(task, config, store, Models(**proxies), fs, progress.add.remote)
+        return run_shard(
+            task, config, store, Models(**proxies), fs, progress.add.remote, loading=lambda: loading.seconds
+        )
     except _ActorError as err:
         return _Failure(str(err), retried=True, role=err.role)
     except ClaimscoreError as err:
         return _Failure(str(err))
+
+
+class _Loading:
+    """How long the calls of one shard have waited for a model to load: no work of the shard, and in no rate."""
+
+    def __init__(self) -> None:
+        self.seconds = 0.0
+
+    def asking(self, role: str, handle: Any, method: Any) -> Callable[..., Any]:
+        """`_asking`, whose first call asks for the model and counts what of the waiting was its loading."""
+        load, ask = _asking(role, handle.load), _asking(role, method)
+        is_first = True
+
+        def loaded(*arguments: Any, **options: Any) -> Any:
+            nonlocal is_first
+            if is_first:
+                asked = time.time()
+                began, ended = load()
+                self.seconds += max(0.0, ended - max(began, asked))
+                is_first = False
+            return ask(*arguments, **options)
+
+        return loaded
 
 
 def _card(config: Config, role: str) -> JudgeCard:

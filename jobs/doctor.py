@@ -16,7 +16,8 @@ from typing import Any
 from rich.console import Console
 
 from claimscore.jobs import doctor_checks as checks
-from claimscore.jobs.config import Config, load_config
+from claimscore.jobs.config import Config
+from claimscore.jobs.config_file import load_config
 from claimscore.jobs.doctor_checks import FAIL, OK, WARN, Finding
 from claimscore.jobs.errors import ClaimscoreError, one_line
 from claimscore.jobs.progress import printable
@@ -55,6 +56,8 @@ def examine(
     llms = [("decomposer", config.decompose.model)]
     if config.samples.enabled and config.samples.model:
         llms.append(("generator", config.samples.model))
+    if config.referee_card:
+        llms.append(("referee", config.referee_card.model))
     for check, model in llms:
         yield _bounded(check, limit_s, partial(checks.llm, check, model))
     yield _bounded("thresholds", limit_s, lambda: checks.thresholds(config))

@@ -20,9 +20,15 @@ import uuid
 from dataclasses import dataclass
 from pathlib import Path
 
-from claimscore.jobs.checkpoint import model_fingerprint, read_encoder_config, safetensors_files
+from claimscore.jobs.checkpoint import (
+    cached_folder,
+    hub_bytes,
+    model_fingerprint,
+    read_encoder_config,
+    safetensors_files,
+)
 from claimscore.jobs.config import Config, JudgeCard
-from claimscore.jobs.errors import ClaimscoreError, InputError
+from claimscore.jobs.errors import ClaimscoreError, InputError, ModelError
 from claimscore.jobs.logfile import LogFile
 from claimscore.jobs.output import LOCK, OutputRoot
 from claimscore.jobs.read import list_files
@@ -34,6 +40,7 @@ LEAST_FREE = 1 << 30
 """Bytes at the output root below which a night will not fit; below ten times as many it is worth a word."""
 LEAST_MEMORY = 4 << 30
 OPTIONAL = ("question", "prompt_version", "model", "topic")
+HUB_TIMEOUT_S = 10.0
 """Columns of a log whose lack is worth a word."""
 _TORCH = """
 import json, torch
@@ -166,43 +173,54 @@ def ray_starts(address: str, limit_s: float) -> Finding:
 
 def judge(check: str, card: JudgeCard) -> Finding:
     """A card's weights, their fingerprint, and that config and tokenizer can be read."""
-    found = _weights(check, card.model)
-    if found.status != OK:
+    folder, found = _weights(check, card.model)
+    if folder is None or found.status != OK:
         return found
-    folder = Path(card.model).expanduser()
     read_encoder_config(folder)
-    load_tokenizer(card.model)
+    load_tokenizer(str(folder))
     return Finding(check, OK, f"{card.name}: {found.found}, tokenizer and config are readable")
 
 
 def llm(check: str, model: str) -> Finding:
     """The weights of a chat model, and their fingerprint."""
-    found = _weights(check, model)
-    if found.status == OK and not (Path(model).expanduser() / "config.json").is_file():
+    folder, found = _weights(check, model)
+    if folder and found.status == OK and not (folder / "config.json").is_file():
         return Finding(check, FAIL, f"{model}: no config.json", "fetch the checkpoint again")
     return found
 
 
-def _weights(check: str, model: str) -> Finding:
-    """Whether the folder is there, with safetensors, and its fingerprint; a hub id is not fetched."""
+def _weights(check: str, model: str) -> tuple[Path | None, Finding]:
+    """Where a model's folder lies, and whether its safetensors are there, with their fingerprint; nothing is fetched."""
     folder = Path(model).expanduser()
     if folder.is_dir():
-        size = sum(file.stat().st_size for file in safetensors_files(folder))
-        return Finding(
-            check, OK, f"{folder.name}: safetensors of {_size(size)}, fingerprint {model_fingerprint(model)}"
-        )
+        return folder, Finding(check, OK, f"{folder.name}: {_of_weights(folder)}")
     if model.startswith((".", "/", "~")) or model.count("/") != 1:
         fix = "build or fetch it (scripts/build_demo_models.py builds the demo models)"
-        return Finding(check, FAIL, f"{model}: no such folder", fix)
+        return None, Finding(check, FAIL, f"{model}: no such folder", fix)
     if importlib.util.find_spec("huggingface_hub") is None:
-        return Finding(
-            check,
-            FAIL,
-            f"{model}: a hub id, and huggingface_hub is not installed",
-            "pip install 'claimscore[hub]'",
-        )
-    fix = "let the first run fetch it, or fetch it now where the night has no network"
-    return Finding(check, WARN, f"{model}: a hub id, not looked for: doctor downloads nothing", fix)
+        found = f"{model}: a hub id, and huggingface_hub is not installed"
+        return None, Finding(check, FAIL, found, "pip install 'claimscore[hub]'")
+    cached = cached_folder(model)
+    with contextlib.suppress(ModelError):  # part of it, or none of its weights: as if it were not there
+        if cached:
+            return cached, Finding(check, OK, f"{model}: in the hub's cache, {_of_weights(cached)}")
+    return None, _at_the_hub(check, model)
+
+
+def _of_weights(folder: Path) -> str:
+    size = sum(file.stat().st_size for file in safetensors_files(folder))
+    return f"safetensors of {_size(size)}, fingerprint {model_fingerprint(str(folder))}"
+
+
+def _at_the_hub(check: str, model: str) -> Finding:
+    """Whether a model that is not on this machine can be had."""
+    try:
+        size = hub_bytes(model, HUB_TIMEOUT_S)
+    except ModelError as err:
+        fix = "check the name and the network, or fetch the folder elsewhere and name it in place of the id"
+        return Finding(check, FAIL, f"not in the hub's cache, and the hub did not give it: {err}", fix)
+    fix = f"let the first run fetch it, or fetch it now where the night has no network: hf download {model}"
+    return Finding(check, WARN, f"{model}: not in the hub's cache; the hub has it, {_size(size)}", fix)
 
 
 def thresholds(config: Config) -> Finding:

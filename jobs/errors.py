@@ -2,8 +2,13 @@
 
 A message has one form: `where: what was found, what was expected; what to do`. Values are quoted with
 `!r`, alternatives are listed, and there is no full stop at the end. Programming mistakes are not here:
-they stay ordinary exceptions with a traceback. A message may quote a log or a library: it is always one printable line.
+they stay ordinary exceptions with a traceback. A message may quote a log, a library or a place that a user gave: it is
+always one printable line, and never holds the keys of a URI.
 """
+
+from __future__ import annotations
+
+from claimscore.jobs.uri import shown
 
 EXIT_UNFINISHED = 3
 """Exit code of a run that finished although something of it failed, or of a gate that tripped."""
@@ -14,11 +19,16 @@ def one_line(text: str) -> str:
     return " ".join("".join(c if c.isprintable() else " " for c in text).split())
 
 
+def reason_of(err: Exception) -> str:
+    """What an exception says: of an operating system's, without its number and the place that the message names itself."""
+    return (isinstance(err, OSError) and err.strerror) or str(err)
+
+
 class ClaimscoreError(Exception):
     """Something a user can mend; the message says where, what was found, what was expected, what to do."""
 
     def __init__(self, message: str = "") -> None:
-        super().__init__(one_line(message))
+        super().__init__(shown(one_line(message)))
 
 
 class ConfigError(ClaimscoreError):

@@ -16,7 +16,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from claimscore.jobs.config import Config, as_toml_like, fingerprint
+from claimscore.jobs.config import Config, fingerprint
+from claimscore.jobs.config_file import as_toml_like
 from claimscore.jobs.errors import InputError
 from claimscore.jobs.nightly import DayPlan, plan_day, why_measured_anew
 from claimscore.jobs.plan import TABLES, Weights
@@ -70,7 +71,9 @@ def _plan_one(config: Config, store: Store, plan: DayPlan) -> dict[str, Any]:
         "n_shards": len(plan.tasks),
         "n_rows": plan.n_rows,
         "n_stale_shards": len(plan.stale),
-        "unreadable": [error for _, error in plan.unreadable],
+        "unreadable": [error for _, error in plan.unreadable] + plan.faults,
+        "absent_columns": plan.absent_columns,
+        "warnings": plan.warnings,
         "stale": {table: dict(counted) for table, counted in reasons.items() if counted},
         "stale_rows": {table: n for table, n in stale_rows.items() if n},
         "estimate": _estimate(config, store, plan, stale_rows),
@@ -81,14 +84,18 @@ def remember(store: Store, day: dict[str, Any], shards_in_flight: int) -> None:
     """Keep the rates that a day of a run has measured (state/rates.json); one that made nothing changes nothing."""
     made, seconds = day["n_made_of"], day["seconds"]
     side_by_side = min(shards_in_flight, max(1, day["n_made"]))  # the seconds of shards overlap
+    n_variants = made.get("n_variant_pairs", 0)
     measured = {}
-    for unit, table in (("pairs", "scores"), ("claims", "claims")):
+    for unit, table, n_more in (("pairs", "scores", n_variants), ("claims", "claims", 0)):
         if made.get(f"n_{unit}") and seconds.get(table):
-            measured[f"{unit}_per_s"] = made[f"n_{unit}"] / seconds[table] * side_by_side
+            measured[f"{unit}_per_s"] = (made[f"n_{unit}"] + n_more) / seconds[table] * side_by_side
+    if day["loading_s"]:
+        measured["loading_s"] = day["loading_s"]
     if made.get("n_claims") and made.get("answers"):
         measured["claims_per_answer"] = made["n_claims"] / made["answers"]
     if made.get("n_claims") and made.get("n_pairs"):
         measured["pairs_per_claim"] = made["n_pairs"] / made["n_claims"]
+        measured["variants_per_pair"] = n_variants / made["n_pairs"]
     if measured:
         store.root.put(
             "state/rates.json", (json.dumps(_remembered(store) | measured, indent=2) + "\n").encode()
@@ -105,13 +112,15 @@ def _remembered(store: Store) -> dict[str, float]:
 
 
 def _estimate(config: Config, store: Store, plan: DayPlan, stale_rows: dict[str, int]) -> dict[str, Any]:
-    """Tokens, pairs and seconds of the stale claims and scores; loading the models is not in it."""
+    """Tokens, pairs and seconds of the stale claims and scores, and of loading the models as far as a run has measured it."""
     n_referee_rows = stale_rows.get("referee", 0)
     if not (stale_rows["scores"] or stale_rows["claims"] or n_referee_rows):
-        return {"n_llm_tokens": 0, "n_pairs": 0, "model_s": 0.0, "rates_from": "nothing to run"}
+        nothing = {"n_llm_tokens": 0, "n_pairs": 0, "n_variant_pairs": 0, "model_s": 0.0, "loading_s": 0.0}
+        return nothing | {"rates_from": "nothing to run"}
     rates, per_row = _remembered(store), _per_row(config, plan)
     claims_per_row = rates.get("claims_per_answer", per_row["claims"])
     n_pairs = round(claims_per_row * rates.get("pairs_per_claim", per_row["windows"]) * stale_rows["scores"])
+    n_variants = round(n_pairs * rates.get("variants_per_pair", 0.0))
     n_claims = claims_per_row * stale_rows["claims"]
     # At most: what the shards' tables hold already is not asked again.
     n_asked = claims_per_row * n_referee_rows * config.referee.max_share * (1 + config.referee.both_orders)
@@ -120,7 +129,9 @@ def _estimate(config: Config, store: Store, plan: DayPlan, stale_rows: dict[str,
     return {
         "n_llm_tokens": round(per_row["llm_tokens"] * stale_rows["claims"] + _REFEREE_TOKENS * n_asked),
         "n_pairs": n_pairs,
-        "model_s": round(n_pairs / pairs_per_s + (n_claims + n_asked) / claims_per_s, 1),
+        "n_variant_pairs": n_variants,
+        "loading_s": rates.get("loading_s"),
+        "model_s": round((n_pairs + n_variants) / pairs_per_s + (n_claims + n_asked) / claims_per_s, 1),
         "rates_from": "measured in earlier runs" if rates else "assumed ([cluster] assumed_...)",
     }
 

@@ -1,7 +1,7 @@
 """A day's answers as one CSV for a spreadsheet: a row an answer, an empty cell for what was not scored, and why.
 
-Text of logs is hostile: a cell that a spreadsheet would take for a formula gets an apostrophe before it, and control
-characters become blanks. UTF-8, RFC 4180 quoting.
+Text of logs is hostile: a cell that a spreadsheet would take for a formula gets an apostrophe before it, control
+characters become blanks, and what shows nothing or turns a line around goes. UTF-8, RFC 4180 quoting.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from claimscore.jobs.exports import Target, publish
 from claimscore.jobs.frames import as_frame
+from claimscore.jobs.hidden import strip_hidden
 
 NAME = "csv"
 ENDING = "csv"
@@ -32,12 +33,13 @@ _COLUMNS = (
 )
 # What spreadsheets begin a formula with, in full width too; they skip blanks before it.
 _FORMULA = r"^[\s\p{Z}\p{C}]*[=+\-@\x{FF1D}\x{FF0B}\x{FF0D}\x{FF20}]|^[\t\r\n]"
-_CONTROLS = r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]"
+_CONTROLS = r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x{9F}\x{2028}\x{2029}]"
 
 
 def harmless(text: pl.Expr) -> pl.Expr:
-    """Text that no spreadsheet runs."""
-    plain = text.str.replace_all(_CONTROLS, " ")
+    """Text that no spreadsheet runs, and that shows all that it holds."""
+    seen = text.map_elements(strip_hidden, return_dtype=pl.String)
+    plain = seen.str.replace_all(_CONTROLS, " ")
     return pl.when(~plain.str.contains(_FORMULA)).then(plain).otherwise("'" + plain)
 
 

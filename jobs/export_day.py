@@ -19,7 +19,6 @@ from claimscore.jobs.read import find_repeats, list_files, read_shard
 from claimscore.jobs.records import ANSWERS, VERDICTS
 from claimscore.jobs.shards import plan_shards
 from claimscore.jobs.store import Store
-from claimscore.jobs.uri import shown
 
 
 def day_of(store: Store, out: str, date: str | None, series: str | None) -> tuple[str, str]:
@@ -125,7 +124,7 @@ class Log:
         """
         if shard_id not in self._shards:
             raise InputError(
-                f"{shown(self._where)}: does not hold shard {shard_id}, expected the log that was judged; "
+                f"{self._where}: does not hold shard {shard_id}, expected the log that was judged; "
                 "run the day again, or leave out --config"
             )
         log, _ = read_shard(self._fs, self._shards[shard_id], self._read, self._repeats.get(shard_id, {}))

@@ -19,7 +19,7 @@ from rich.console import Console
 
 from claimscore.jobs import gate, golden, referee_words, reports
 from claimscore.jobs.config import StoreConfig
-from claimscore.jobs.errors import InputError
+from claimscore.jobs.errors import InputError, reason_of
 from claimscore.jobs.layout import TableFile
 from claimscore.jobs.progress import printable, table
 from claimscore.jobs.records import ANSWERS
@@ -70,7 +70,7 @@ def run(
             raise InputError(
                 f"{out}: no answers of the {name}'s {side['date']} in series {side['series']}, expected some; run that day first"
             )
-    if sides[0] == sides[1]:
+    if _place(sides[0]) == _place(sides[1]):
         raise InputError(
             "gate: candidate and baseline are the same answers; give --baseline-date or --baseline-prompt-version"
         )
@@ -115,6 +115,12 @@ def _sides(
     if baseline["prompt_version"] and not candidate["prompt_version"]:
         first["but"] = baseline["prompt_version"]
     return [_file_side(candidate, first), _file_side(baseline, second)]
+
+
+def _place(side: dict[str, str | None]) -> dict[str, str | None]:
+    """The side, with its file in the one way that all its names come to: `base.json` is `./base.json`."""
+    file = side.get("file")
+    return side | {"file": str(Path(file).resolve()) if file else None}
 
 
 def _referee(store: Store, side: dict[str, str | None]) -> dict[str, int] | None:
@@ -174,7 +180,7 @@ def _load(path: str) -> Any:
         return json.loads(Path(path).read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError) as err:
         raise InputError(
-            f"{path}: cannot be read: {err}; expected the JSON file that `claimscore evaluate --to FILE.json` writes"
+            f"{path}: cannot be read: {reason_of(err)}; expected the JSON file that `claimscore evaluate --to FILE.json` writes"
         ) from err
 
 

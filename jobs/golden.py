@@ -216,6 +216,24 @@ def answers_of(document: Any, where: str) -> pa.Table:
         )
     schema = pa.schema([ANSWERS.field(name) for name in gate.NEEDED_COLUMNS])
     try:
-        return pa.Table.from_pylist(document["items"], schema=schema).cast(schema)
+        answers = pa.Table.from_pylist(document["items"], schema=schema).cast(schema)
     except (KeyError, TypeError, AttributeError, ValueError, pa.ArrowException) as err:
         raise InputError(f"{where}: its items cannot be read: {err}; evaluate again") from err
+    _check_counts(answers, where)
+    return answers
+
+
+def _check_counts(answers: pa.Table, where: str) -> None:
+    """Raise InputError where a part is larger than its whole: somebody wrote in the file."""
+    for part, whole in (
+        ("n_supported", "n_scored"),
+        ("n_citation_ok", "n_cited_claims"),
+        ("n_scored", "n_claims"),
+    ):
+        few, many = answers.column(part), answers.column(whole)
+        wrong = pc.indices_nonzero(pc.or_(pc.less(few, 0), pc.greater(few, many))).to_pylist()
+        if wrong:
+            k = wrong[0]
+            raise InputError(
+                f"{where}: item {k + 1}: {part} is {few[k]} of {whole} = {many[k]}, expected 0 to {many[k]}; evaluate again"
+            )

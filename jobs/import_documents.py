@@ -23,7 +23,6 @@ from claimscore.jobs.import_values import MAX_DEPTH, mapping_of, number_of
 from claimscore.jobs.literals import BadValueError, Shape, from_python, parse
 from claimscore.jobs.logfile import CHUNK_NAMES
 from claimscore.jobs.records import CHUNK
-from claimscore.jobs.uri import shown
 
 CONTEXT_KEYS = (
     *("context", "contexts", "documents", "context_str", "docs", "chunks", "retrieved_contexts"),
@@ -100,13 +99,11 @@ def chunk_texts(file: str) -> dict[str, str]:
             next((n for n in CHUNK_NAMES[key] if n in names), None) for key in ("chunk.id", "chunk.text")
         ]
         if None in found:
-            raise InputError(f"{shown(file)}: has columns {', '.join(names)[:300]}, expected id and text")
+            raise InputError(f"{file}: has columns {', '.join(names)[:300]}, expected id and text")
         table = pq.read_table(file, columns=found)
         ids, texts = (fit(table[name].combine_chunks(), pa.string()).to_pylist() for name in found)
     except (OSError, pa.ArrowException, BadValueError) as err:
-        raise InputError(
-            f"{shown(file)}: cannot be read: {shown(str(err))}; expected Parquet of id and text"
-        ) from err
+        raise InputError(f"{file}: cannot be read: {err}; expected Parquet of id and text") from err
     return {key: text for key, text in zip(ids, texts, strict=True) if key is not None and text is not None}
 
 

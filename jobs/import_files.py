@@ -22,7 +22,6 @@ import pyarrow.parquet as pq
 from claimscore.jobs.errors import InputError
 from claimscore.jobs.import_spans import Problem
 from claimscore.jobs.logfile import IMPORTED
-from claimscore.jobs.uri import shown
 
 _FORMS = (".parquet", ".jsonl", ".ndjson", ".json", ".csv")
 _PACKED = (".gz", ".zst", ".bz2")
@@ -63,9 +62,7 @@ def list_exports(src: str) -> tuple[list[Export], list[str]]:
             selector = pyarrow.fs.FileSelector(base, recursive=True)
             paths = sorted(i.path for i in fs.get_file_info(selector) if i.type == pyarrow.fs.FileType.File)
     except (OSError, ValueError, pa.ArrowException) as err:
-        raise InputError(
-            f"{shown(src)}: cannot be listed: {shown(str(err))}; give a file or folder of an export"
-        ) from err
+        raise InputError(f"{src}: cannot be listed: {err}; give a file or folder of an export") from err
     exports, others = [], []
     for path in paths:
         label = path.rsplit("/", 1)[-1] if path == base else path[len(base) :].strip("/")
@@ -77,7 +74,7 @@ def list_exports(src: str) -> tuple[list[Export], list[str]]:
             exports.append(Export(fs, path, label))
     if not exports:
         raise InputError(
-            f"{shown(src)}: no file of a known kind among {len(others)}, expected {', '.join(_FORMS)}, "
+            f"{src}: no file of a known kind among {len(others)}, expected {', '.join(_FORMS)}, "
             "as they are or packed (.gz, .zst); give the folder of the export"
         )
     return exports, others
@@ -109,7 +106,7 @@ def read_rows(
                 yield number, problem
     except (OSError, pa.ArrowException, csv.Error, EOFError) as err:
         raise InputError(
-            f"{export.label}: cannot be read: {shown(str(err))}; export it again or take it out of the folder"
+            f"{export.label}: cannot be read: {err}; export it again or take it out of the folder"
         ) from err
     if problem is not None and n_bad == export.n_rows:
         raise InputError(

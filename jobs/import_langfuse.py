@@ -11,10 +11,8 @@ import functools
 from collections.abc import Iterator
 from typing import Any
 
-from claimscore.jobs.import_citations import citations_of
-from claimscore.jobs.import_documents import fill_documents, handed_of
+from claimscore.jobs.import_content import fill_content
 from claimscore.jobs.import_spans import Kind, Options, Row, Span, Tool, trace_span_id
-from claimscore.jobs.import_texts import answer_of, question_of
 from claimscore.jobs.import_values import (
     id_of,
     mapping_of,
@@ -88,14 +86,7 @@ def _span(row: Row, trace_id: str, own_id: str | None, options: Options, *, is_t
         project=options.project or id_of(_get(row, "project")),
     )
     given, output = unpack_literal(row.get("input")), unpack_literal(row.get("output"))
-    asked, answered = question_of(given, options.question_keys), answer_of(output, options.answer_keys)
-    span.question, span.answer, span.n_dropped = asked.text, answered.text, answered.n_dropped
-    if answered.text is None and output is not None:
-        span.answer_problem = "no_known_key", f"output has {', '.join(answered.keys) or 'no text'}"
-    if span.kind == Kind.LLM:
-        span.citations = citations_of(output, answered.text)
-        span.handed, span.joined = handed_of(given, options)
-    fill_documents(span, output, options)
+    fill_content(span, given, output, options, called="output")
     return span
 
 

@@ -11,8 +11,7 @@ import functools
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from claimscore.jobs.import_citations import citations_of
-from claimscore.jobs.import_documents import fill_documents, handed_of
+from claimscore.jobs.import_content import fill_content
 from claimscore.jobs.import_spans import Kind, Options, Row, Span, Tool, trace_span_id
 from claimscore.jobs.import_texts import answer_of, question_of
 from claimscore.jobs.import_values import (
@@ -151,14 +150,9 @@ def _span(item: Mapping[str, Any], group: str, trace_id: str | None, options: Op
     )
     given = _either(attributes.get("mlflow.spanInputs"), item.get("inputs"))
     output = _either(attributes.get("mlflow.spanOutputs"), item.get("outputs"))
-    asked, answered = question_of(given, options.question_keys), answer_of(output, options.answer_keys)
-    span.question, span.answer, span.n_dropped = asked.text, answered.text, answered.n_dropped
-    if answered.text is None and output not in (None, {}):
-        span.answer_problem = "no_known_key", f"spanOutputs has {', '.join(answered.keys) or 'no text'}"
-    if span.kind == Kind.LLM:
-        span.citations = citations_of(output, answered.text)
-        span.handed, span.joined = handed_of(given, options)
-    fill_documents(span, output, options)
+    fill_content(span, given, output, options, called="spanOutputs")
+    if output == {}:
+        span.answer_problem = None  # nothing came out, and so nothing that is not known
     return span
 
 

@@ -35,7 +35,6 @@ from claimscore.jobs.literals import PLAIN, BadValueError
 from claimscore.jobs.logfile import Column
 from claimscore.jobs.records import LOG
 from claimscore.jobs.rows import fit_batch
-from claimscore.jobs.uri import shown
 
 TOOLS: dict[str, Tool] = {
     "phoenix": import_phoenix.TOOL,
@@ -78,11 +77,12 @@ def import_traces(src: str, out: str, tool: str, options: Options) -> dict[str, 
     spans = _read_spans(exports, TOOLS[tool], options, tally)
     if spans.is_empty():
         raise InputError(
-            f"{shown(src)}: no spans of {tool} in {sum(e.n_rows for e in exports)} rows; check --from and the export"
+            f"{src}: no spans of {tool} in {sum(e.n_rows for e in exports)} rows{_put_aside(tally.unreadable)}; "
+            "check --from and the export"
         )
     if (spans["kind"] == Kind.TRACE).all() and tool == "langfuse":
         raise InputError(
-            f"{shown(src)}: has traces and no observations, so nothing says what was retrieved; export both tables"
+            f"{src}: has traces and no observations, so nothing says what was retrieved; export both tables"
         )
     log = one_a_request(_answers(spans, TOOLS[tool], options, tally), tally)
     if target.is_daily:
@@ -98,15 +98,21 @@ def import_traces(src: str, out: str, tool: str, options: Options) -> dict[str, 
     return {**manifest, "manifest": target.shown(), "quarantine": target.shown("quarantine")}
 
 
+def _put_aside(unreadable: list[dict[str, Any]]) -> str:
+    """How many rows no span could be made of, and why most of them; empty for none."""
+    usual = Counter((note["reason"], note["detail"]) for note in unreadable).most_common(1)
+    return "".join(
+        f", {len(unreadable)} of them put aside, {n}: {why}: {detail}" for (why, detail), n in usual
+    )
+
+
 def _refuse_nothing(src: str, log: pa.Table, tally: Tally) -> None:
     """An import without a single row is a failure, and names its usual reason."""
     if log.num_rows:
         return
     ((reason, detail), n), *_ = Counter((q["reason"], q["detail"]) for q in tally.quarantined).most_common(1)
     n_traces = len(tally.quarantined)
-    raise InputError(
-        f"{shown(src)}: none of its {n_traces} traces can be imported, {n} of them: {reason}: {detail}"
-    )
+    raise InputError(f"{src}: none of its {n_traces} traces can be imported, {n} of them: {reason}: {detail}")
 
 
 def _read_spans(exports: list[Export], tool: Tool, options: Options, tally: Tally) -> pl.DataFrame:

@@ -20,7 +20,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from claimscore.jobs.calibration_files import LABELLED, LABELS
-from claimscore.jobs.errors import InputError, OutputError
+from claimscore.jobs.errors import InputError, OutputError, reason_of
 from claimscore.jobs.wholefile import parquet_bytes, write_whole
 
 COLUMNS = (
@@ -174,7 +174,7 @@ def _claims(path: Path) -> pa.Table:
         ) from None
     except (OSError, KeyError, ValueError, pa.ArrowException) as err:
         raise InputError(
-            f"{path}: not the claims of a sheet: {err}; give the file that `claimscore label` wrote"
+            f"{path}: not the claims of a sheet: {reason_of(err)}; give the file that `claimscore label` wrote"
         ) from err
 
 
@@ -183,7 +183,7 @@ def _rows_of(sheet: str) -> Iterator[tuple[int, str, str]]:
     try:
         raw = Path(sheet).read_bytes()
     except OSError as err:
-        raise InputError(f"{sheet}: {err.strerror or err}, expected a sheet of `claimscore label`") from err
+        raise InputError(f"{sheet}: {reason_of(err)}, expected a sheet of `claimscore label`") from err
     try:
         text = raw.decode("utf-8-sig")
     except UnicodeDecodeError:

@@ -81,6 +81,7 @@ class LogFile:
     Attributes:
         columns: our name -> Column, for those that the file has; `request_id` is absent where ids are made
             from content.
+        absent: our names that `[read] columns` of the deployment maps and the file lacks: they are read as null.
 
     Raises:
         InputError: no Parquet, a needed column is missing, or a column is of a type that cannot hold it.
@@ -100,6 +101,11 @@ class LogFile:
                 f"{file}: cannot be read: {err}; expected a Parquet file; write it again or take it out of the log"
             ) from err
         self.columns = find_columns(file, schema, config)
+        self.absent = tuple(
+            name
+            for name in config.mapped
+            if name in _COLUMNS and config.columns.get(name) and name not in self.columns
+        )
         self._leaves = list(leaves(schema))  # in the order of the Parquet columns
 
     def n_rows(self, group: int) -> int:

@@ -20,7 +20,7 @@ from claimscore.jobs.errors import ClaimscoreError, InputError, OutputError
 from claimscore.jobs.layout import TableFile
 from claimscore.jobs.pipeline import Models
 from claimscore.jobs.plan import ShardTask, Weights, metrics_parts, series_of, shard_tasks
-from claimscore.jobs.read import find_repeats, list_files
+from claimscore.jobs.read import list_files, survey
 from claimscore.jobs.records import METRICS
 from claimscore.jobs.shard_run import ShardReport, run_shard
 from claimscore.jobs.shards import plan_shards
@@ -43,11 +43,24 @@ class DayPlan:
     """shard id -> table -> why; shards with nothing stale are not in it."""
     unreadable: list[tuple[str, str]]
     """(file, one-line error) of log files without a readable footer."""
+    faults: list[str] = field(default_factory=list)
+    """One line a file that lacks a needed column, or has one of a type that cannot hold it: its shards will fail."""
+    absent_columns: dict[str, int] = field(default_factory=dict)
+    """Column that the deployment maps -> rows of files that lack it."""
 
     @property
     def n_rows(self) -> int:
         """Rows of the readable files, by their footers."""
         return sum(task.shard.n_rows for task in self.tasks)
+
+    @property
+    def warnings(self) -> list[str]:
+        """A line a mapped column that is not there: nothing fails without it, and nobody would see that it is null."""
+        return [
+            f"{self.date}: column {name!r}, which [read.columns] maps, is in no column of {n:,} of {self.n_rows:,} rows: read as "
+            "null; mend the mapping or take it out"
+            for name, n in self.absent_columns.items()
+        ]
 
 
 @dataclass(slots=True)
@@ -61,10 +74,14 @@ class DayReport:
     n_rows: int = 0
     counts: dict[str, dict[str, int]] = field(default_factory=dict)
     """table -> its counts, summed over the shards, those of earlier runs included."""
+    absent_columns: dict[str, int] = field(default_factory=dict)
+    """Column that the deployment maps -> rows of files that lack it."""
     made: dict[str, int] = field(default_factory=dict)
     """table -> files made by this run."""
     seconds: dict[str, float] = field(default_factory=dict)
     """table -> seconds of work in this run, summed over the shards."""
+    loading_s: float = 0.0
+    """How long the shard that waited longest for its models did; in none of `seconds`."""
     n_made_of: dict[str, int] = field(default_factory=dict)
     """What this run made, in units of cost: answers, claims, pairs and tokens."""
     failures: list[str] = field(default_factory=list)
@@ -90,29 +107,34 @@ def plan_day(config: Config, store: Store, weights: Weights, date: str) -> DayPl
     """Cut a day's log into shards and find what is stale.
 
     Raises:
-        InputError: no file for that day, or none with a readable footer.
+        InputError: no file for that day, or none with a readable footer and the columns that are needed.
     """
     fs, files = list_files(config.read.logs, date)
     shards, unreadable = plan_shards(fs, files, config.read.shard_rows)
     if not shards and unreadable:
         raise InputError(unreadable[0][1])
-    repeats = find_repeats(fs, shards, config.read)
-    tasks = list(shard_tasks(config, weights, date, shards, repeats))
+    found = survey(fs, shards, config.read)
+    if shards and all(shard.file in found.faults for shard in shards):
+        raise InputError(next(iter(found.faults.values())))
+    tasks = list(shard_tasks(config, weights, date, shards, found.repeats))
     stale = {task.shard.shard_id: why for task in tasks if (why := task.stale(store))}
-    return DayPlan(date, series_of(config, weights), fs, tasks, stale, unreadable)
+    faults = list(found.faults.values())
+    return DayPlan(date, series_of(config, weights), fs, tasks, stale, unreadable, faults, found.absent)
 
 
 def run_day(config: Config, store: Store, plan: DayPlan, execute: Execute) -> DayReport:
     """Make what is stale of a day, then its metrics.
 
     A failed shard or unreadable file is in the report's failures; the others are finished all the same, and the
-    metrics cover what there is. What the log no longer holds is removed only when nothing failed.
+    metrics cover what there is. What the log no longer holds is removed; where something failed only what came from a
+    file that was read whole, and is another by now.
 
     Raises:
         InputError: nothing of the day could be done.
         OutputError: the tables do not account for every row of the log.
     """
     report = DayReport(plan.date, series=plan.series, n_shards=len(plan.tasks), n_rows=plan.n_rows)
+    report.absent_columns, report.warnings = plan.absent_columns, plan.warnings
     report.failures += [error for _, error in plan.unreadable]
     todo = [task for task in plan.tasks if task.shard.shard_id in plan.stale]
     failed = set()
@@ -125,8 +147,7 @@ def run_day(config: Config, store: Store, plan: DayPlan, execute: Execute) -> Da
     done = [task for task in plan.tasks if task.shard.shard_id not in failed]
     if report.failures and not done:
         raise InputError(report.failures[0])
-    if not report.failures:
-        report.warnings += _remove_orphans(store, plan, done)
+    report.warnings += _remove_orphans(store, plan, done, only_replaced=bool(report.failures))
     if done:
         _count_all(report, store, done)
         _check_accounting(report, done)
@@ -152,23 +173,39 @@ def _add(report: DayReport, shard: ShardReport) -> None:
     for table in shard.made:
         report.made[table] = report.made.get(table, 0) + 1
         report.seconds[table] = report.seconds.get(table, 0.0) + shard.seconds[table]
-    units = [("claims", "n_claims"), ("scores", "n_pairs"), ("scores", "n_tokens"), ("quarantine", "answers")]
+    report.loading_s = max(report.loading_s, shard.loading_s)
+    units = [("claims", "n_claims"), ("quarantine", "answers")]
+    units += [("scores", f"n_{unit}") for unit in ("pairs", "tokens", "variant_pairs", "variant_tokens")]
     units += [("referee", f"n_{unit}") for unit in ("prompts", "reused")]
     for table, unit in units:
         n = shard.counts.get(table, {}).get(unit, 0)
         report.n_made_of[unit] = report.n_made_of.get(unit, 0) + n
 
 
-def _remove_orphans(store: Store, plan: DayPlan, tasks: list[ShardTask]) -> list[str]:
-    """Drop the day's files of shards that the log no longer holds; a corrected log must not be counted twice."""
-    kept = {task.shard.shard_id for task in tasks}
+def _remove_orphans(store: Store, plan: DayPlan, tasks: list[ShardTask], *, only_replaced: bool) -> list[str]:
+    """Drop the day's files of shards that the log no longer holds; a corrected log must not be counted twice.
+
+    `only_replaced`: of those only what came from a file whose shards are all done. What came from a file that cannot be read
+    now, or was renamed since, stays: nobody can tell whether the log still holds it.
+    """
+    kept = {task.shard.shard_id for task in plan.tasks}
+    replaced = _replaced(store, plan, tasks) - kept if only_replaced else None
     kept |= {f"{shard_id}-samples" for shard_id in kept} | ({"metrics"} if tasks else set())
     gone: set[str] = set()
     for table in ("quarantine", "claims", "scores", "referee", "verdicts", "answers", "metrics"):
         series = None if table in {"quarantine", "claims"} else plan.series
-        gone.update(store.remove_orphans(table, plan.date, series, kept))
+        gone.update(store.remove_orphans(table, plan.date, series, kept, of=replaced))
     shard_ids = sorted({shard_id.removesuffix("-samples") for shard_id in gone} - {"metrics"})
     return [f"removed shard {shard_id}: the log of {plan.date} no longer holds it" for shard_id in shard_ids]
+
+
+def _replaced(store: Store, plan: DayPlan, done: list[ShardTask]) -> set[str]:
+    """The shards, samples' parts too, that were made of a file all of whose present shards are done."""
+    n_done = Counter(task.shard.file for task in done)
+    whole = {file for file, n in Counter(task.shard.file for task in plan.tasks).items() if n == n_done[file]}
+    manifests = {file.shard_id: store.manifest(file) for file in store.files("quarantine", date=plan.date)}
+    found = {shard_id for shard_id, m in manifests.items() if m and m.get("source") in whole}
+    return found | {f"{shard_id}-samples" for shard_id in found}
 
 
 def _count_all(report: DayReport, store: Store, tasks: list[ShardTask]) -> None:

@@ -20,7 +20,8 @@ from typing import Any
 import pyarrow.fs as pafs
 
 from claimscore.jobs import estimate
-from claimscore.jobs.config import Config, as_toml_like
+from claimscore.jobs.config import Config
+from claimscore.jobs.config_file import as_toml_like
 from claimscore.jobs.errors import EXIT_UNFINISHED, ClaimscoreError, InputError
 from claimscore.jobs.nightly import DayPlan, DayReport, Execute, Outcome, plan_day, run_day
 from claimscore.jobs.plan import REFEREE, THRESHOLDS, ShardTask, Weights

@@ -13,6 +13,7 @@ from typing import Any
 import click
 
 from claimscore.jobs.errors import ClaimscoreError, one_line
+from claimscore.jobs.uri import shown
 
 EXIT_INTERRUPTED = 130
 MAX_DAYS = 3_660
@@ -20,14 +21,30 @@ MAX_DAYS = 3_660
 
 
 class Group(click.Group):
-    """Commands whose named failures are one line on stderr and exit code 1; here and nowhere else."""
+    """Commands whose named failures are one line on stderr and exit code 1, here and nowhere else; none shows a key."""
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """The command and what it was given; nothing may be empty, for an empty path would be the folder at hand."""
+        name, command, rest = super().resolve_command(ctx, args)
+        for before, given in zip([name, *rest], () if ctx.resilient_parsing else rest, strict=False):
+            option, is_joined, value = given.partition("=") if given.startswith("--") else ("", "", given)
+            if not value.strip() and (is_joined or not option):
+                where = option or (before if before and before.startswith("-") else "")
+                raise click.UsageError(
+                    f"{where or 'an argument'} is empty, expected a value; leave an option out that has none"
+                )
+        return name, command, rest
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command that was asked for."""
         try:
             return super().invoke(ctx)
         except ClaimscoreError as err:
-            raise click.ClickException(one_line(str(err))) from err
+            raise click.ClickException(str(err)) from err
+        except click.UsageError as err:
+            raise click.UsageError(shown(one_line(err.format_message())), err.ctx) from err
         except KeyboardInterrupt:
             click.echo(
                 "interrupted; what is finished is kept, and the same command goes on from there", err=True

@@ -24,8 +24,8 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.fs
 
-from claimscore.jobs.errors import OutputError
-from claimscore.jobs.uri import shown
+from claimscore.jobs.errors import OutputError, reason_of
+from claimscore.jobs.wholefile import put_whole
 
 LOCK = "state/locks/run.lock"
 _TMP = "tmp"
@@ -49,12 +49,12 @@ class OutputRoot:
             self.fs, base = _file_system(uri)
         except (ValueError, OSError, pa.ArrowException) as err:
             raise OutputError(
-                f"[store] out = {shown(uri)!r}: {shown(_one_line(err))}, expected a local folder or s3://bucket/prefix"
+                f"[store] out = {uri!r}: {_one_line(err)}, expected a local folder or s3://bucket/prefix"
             ) from None
         self.base = base.rstrip("/")
         if not self.base:
             raise OutputError(
-                f"[store] out = {shown(uri)!r}: that is a root, expected a folder or s3://bucket/prefix of its own"
+                f"[store] out = {uri!r}: that is a root, expected a folder or s3://bucket/prefix of its own"
             )
         self.is_local = isinstance(self.fs, pyarrow.fs.LocalFileSystem)
 
@@ -83,14 +83,7 @@ class OutputRoot:
         tmp = Path(self.path(_TMP), uuid.uuid4().hex)
         for folder in (tmp.parent, final.parent):
             folder.mkdir(parents=True, exist_ok=True)
-        try:
-            with tmp.open("xb") as stream:
-                stream.write(data)
-                stream.flush()
-                os.fsync(stream.fileno())
-            tmp.replace(final)
-        finally:
-            tmp.unlink(missing_ok=True)
+        put_whole(final, data, meantime=tmp)
         _sync_folder(final.parent)
 
     def get(self, key: str) -> bytes | None:
@@ -299,5 +292,4 @@ def _holder(lock: bytes) -> str:
 
 
 def _one_line(err: Exception) -> str:
-    text = err.strerror if isinstance(err, OSError) and err.strerror else str(err)
-    return " ".join(text.split())
+    return " ".join(reason_of(err).split())

@@ -107,8 +107,14 @@ def make_claims(
     )
 
 
-def make_scores(log: pa.Table, claims: pa.Table, models: Models, config: Config, tick: Tick) -> pa.Table:
-    """records.SCORES of the evidence pairs: single windows, then the joined ones of what no window entails."""
+def make_scores(
+    log: pa.Table, claims: pa.Table, models: Models, config: Config, tick: Tick
+) -> tuple[pa.Table, dict[str, int]]:
+    """records.SCORES of the evidence pairs: single windows, then the joined ones of what no window entails.
+
+    Beside them what the judge was asked for about those pairs and no row tells: pairs and tokens of claims in other
+    words (rewordings, rivals).
+    """
     judge = _needed(models.judge, "judge")
     found, unpaired = evidence.window_pairs(
         log,
@@ -119,15 +125,20 @@ def make_scores(log: pa.Table, claims: pa.Table, models: Models, config: Config,
         unk_id=judge.unk_id,
     )
     single, probs_P3 = pairs.judge_pairs(found, judge.probabilities)
-    single = _with_reworded(log, claims, found, single, judge, config)
-    single = _with_rivals(log, claims, found, single, judge, config)
+    single, reworded = _with_reworded(log, claims, found, single, judge, config)
+    single, rivalled = _with_rivals(log, claims, found, single, judge, config)
     tick("pairs", single.num_rows)
     carries = _carrying(log, claims, single, config)
     found_joined = evidence.joined_pairs(found, probs_P3, config.evidence, carries=carries)
     joined, _ = pairs.judge_pairs(found_joined, judge.probabilities)
-    joined = _with_rivals(log, claims, found_joined, joined, judge, config)
+    joined, joined_rivalled = _with_rivals(log, claims, found_joined, joined, judge, config)
     tick("pairs", joined.num_rows)
-    return pa.concat_tables([single, joined, unpaired])
+    asked = reworded, rivalled, joined_rivalled
+    counts = {
+        "n_variant_pairs": sum(variants.num_rows for variants in asked),
+        "n_variant_tokens": sum(pc.sum(variants.column("n_tokens")).as_py() or 0 for variants in asked),
+    }
+    return pa.concat_tables([single, joined, unpaired]), counts
 
 
 def _carrying(log: pa.Table, claims: pa.Table, scores: pa.Table, config: Config) -> Bools:
@@ -144,25 +155,31 @@ def _carrying(log: pa.Table, claims: pa.Table, scores: pa.Table, config: Config)
 
 def _with_reworded(
     log: pa.Table, claims: pa.Table, found: pa.Table, scores: pa.Table, judge: Judge, config: Config
-) -> pa.Table:
-    """`scores` of the pairs `found`; those in doubt are also asked for the claim with its values in the premise's writing."""
+) -> tuple[pa.Table, pa.Table]:
+    """`scores` of the pairs `found`; those in doubt are also asked for the claim with its values in the premise's writing.
+
+    With them SCORES of the pairs that were asked.
+    """
     in_doubt = pair_rules.holds(
         scores,
         ~pair_rules.surely(config.evidence.join_below) & (pl.col("overlap") >= rewording.LEAST_OVERLAP),
     )
     asked = log, claims, found, scores, in_doubt
-    tried, probs_P3 = _judge_variants(*asked, rewording.reworded_claims, judge, config)
-    return rewording.with_reworded(scores, as_array(tried.column("row")), probs_P3)
+    tried, variants, probs_P3 = _judge_variants(*asked, rewording.reworded_claims, judge, config)
+    return rewording.with_reworded(scores, as_array(tried.column("row")), probs_P3), variants
 
 
 def _with_rivals(
     log: pa.Table, claims: pa.Table, found: pa.Table, scores: pa.Table, judge: Judge, config: Config
-) -> pa.Table:
-    """`scores` of the pairs `found`; those that entail are also asked for the claim with another value of the premise."""
+) -> tuple[pa.Table, pa.Table]:
+    """`scores` of the pairs `found`; those that entail are also asked for the claim with another value of the premise.
+
+    With them SCORES of the pairs that were asked.
+    """
     entailing = pair_rules.holds(scores, pair_rules.surely(config.evidence.rivals_above))
     asked = log, claims, found, scores, entailing
-    tried, probs_P3 = _judge_variants(*asked, rivals.rival_claims, judge, config)
-    return rivals.with_rivals(scores, tried, probs_P3[:, 0])
+    tried, variants, probs_P3 = _judge_variants(*asked, rivals.rival_claims, judge, config)
+    return rivals.with_rivals(scores, tried, probs_P3[:, 0]), variants
 
 
 def _judge_variants(
@@ -174,8 +191,11 @@ def _judge_variants(
     variants_of: Callable[[pa.Array, pa.Array], pa.Table],
     judge: Judge,
     config: Config,
-) -> tuple[pa.Table, pairs.Floats]:
-    """The variants of the claims of the `chosen` pairs that could be paired with their premises, and what the judge says."""
+) -> tuple[pa.Table, pa.Table, pairs.Floats]:
+    """The variants of the claims of the `chosen` pairs that could be paired with their premises, and what the judge says.
+
+    As SCORES and as probabilities, (P, 3).
+    """
     rows = pa.array(np.flatnonzero(np.asarray(chosen)))
     some = scores.take(rows)
     texts, _ = signals.texts_and_questions(log, claims, some)
@@ -186,8 +206,8 @@ def _judge_variants(
         encode=judge.encode,
         max_pair_tokens=config.evidence.max_pair_tokens,
     )
-    _, probs_P3 = pairs.judge_pairs(tested, judge.probabilities)
-    return tried, probs_P3
+    scored, probs_P3 = pairs.judge_pairs(tested, judge.probabilities)
+    return tried, scored, probs_P3
 
 
 def make_sample_scores(

@@ -20,10 +20,10 @@ from claimscore.jobs.store import Store, fingerprint_of
 STAGE_VERSIONS = {
     "quarantine": "1",
     "claims": "2",
-    "scores": "3",
+    "scores": "4",
     "sample_scores": "2",
     "referee": "2",
-    "verdicts": "5",
+    "verdicts": "6",
     "answers": "2",
     "metrics": "1",
 }

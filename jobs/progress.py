@@ -23,6 +23,8 @@ from rich.progress import (
 from rich.table import Table
 
 LINE_EVERY_S = 60.0
+FIRST_LINES_EVERY_S = 15.0
+"""Until something is made: models load for minutes, and silence looks like a hang."""
 
 
 class RunProgress:
@@ -67,8 +69,11 @@ class RunProgress:
             f"{counts.get(name, 0) / max(now - self._began, 1e-9):,.1f} {name}/s"
             for name in ("claims", "pairs")
         )
+        is_first = not any(counts.values())
+        rates = "models load, the first claims are made" if is_first else rates
         self._bar.update(self._task, completed=n_done, rates=rates)
-        if not self._console.is_terminal and (n_done != self._n_done or now - self._last_line > LINE_EVERY_S):
+        every = FIRST_LINES_EVERY_S if is_first else LINE_EVERY_S
+        if not self._console.is_terminal and (n_done != self._n_done or now - self._last_line > every):
             self._console.print(
                 f"{self._title}: {n_done}/{self._n_shards} shards, {rates}, {now - self._began:.0f} s",
                 highlight=False,

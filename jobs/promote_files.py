@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 
 from claimscore.jobs import logrows, promote, reports
 from claimscore.jobs.config import Config
-from claimscore.jobs.errors import InputError, OutputError
+from claimscore.jobs.errors import InputError, OutputError, reason_of
 from claimscore.jobs.frames import as_frame
 from claimscore.jobs.records import ANSWERS, VERDICTS
 from claimscore.jobs.store import Store
@@ -157,7 +157,7 @@ def _existing(path: Path, to: str, *, append: bool) -> pa.Table:
         return pq.ParquetFile(path).read()
     except (OSError, pa.ArrowException) as err:
         raise InputError(
-            f"{to}: cannot be read: {err}, expected a golden set in Parquet; give another --to"
+            f"{to}: cannot be read: {reason_of(err)}, expected a golden set in Parquet; give another --to"
         ) from err
 
 
@@ -172,7 +172,7 @@ def _held(existing: pa.Table | None, to: str) -> promote.Held:
                 )
         except (KeyError, TypeError, AttributeError) as err:
             raise InputError(
-                f"{to}: its questions and chunks cannot be read: {err}, expected a file of `claimscore promote`; "
+                f"{to}: its questions and chunks cannot be read: {reason_of(err)}, expected a file of `claimscore promote`; "
                 "give another --to"
             ) from err
     return held

@@ -9,6 +9,7 @@ of one place of a text, from its sentence to its unit.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator
 from functools import lru_cache
@@ -16,7 +17,7 @@ from typing import Final, NamedTuple
 
 from claimscore.jobs import units
 from claimscore.jobs.dates import MONTH_WORDS, Dated, When, century_at, date_at, month_at, stated_order
-from claimscore.jobs.digits import number_at
+from claimscore.jobs.digits import is_twofold, number_at, stated_mark
 from claimscore.jobs.multiples import dividing
 from claimscore.jobs.spelled import ORDINALS, WORDS, spelled_at
 from claimscore.jobs.units import BARE, NOUN, Unit
@@ -115,7 +116,8 @@ _BREAK = re.compile(r"[.!?][ \n](?=[A-Z])(?<=[a-z0-9%)\x00]{2}..)(?<!p..)(?<!ca.
 """Where a sentence ends so plainly that no pattern here sees across it: `p. Night`, `ca. Five` are none."""
 _SHORT_CHARS = 1_000
 """Longer pieces are not remembered, so that hostile ones cannot fill the memory."""
-_CURRENCY_NAMES: Final = tuple(units.CURRENCIES)
+_CURRENCY_NAMES: Final = tuple(sorted(units.CURRENCIES, key=len, reverse=True))
+"""The longest first: `HK$` ends with `$`."""
 _KNOWN: Final = WORDS | MONTH_WORDS
 _TWO_WAYS: Final = frozenset({"may", "march"})
 
@@ -129,13 +131,35 @@ def parse(text: str, *, cues: bool = True) -> tuple[Mention, ...]:
     # Without a second line there is one place for numbering: the beginning.
     numbered = _NUMBERING.finditer(text) if "\n" in text else filter(None, [_NUMBERING.match(text)])
     numbering = {place for m in numbered for place in range(m.start(), m.end())}
-    found = tuple(_join_ranges(text, list(_mentions(text, numbering))))
+    found = _settled(text, tuple(_join_ranges(text, list(_mentions(text, numbering)))))
     return _cued(text, found) if cues else found
 
 
 def with_cues(text: str, found: tuple[Mention, ...]) -> tuple[Mention, ...]:
     """`parse(text)`, where `found` is what it gives without `cues`."""
     return _cued(_folded(text), found) if found else found
+
+
+def _settled(text: str, found: tuple[Mention, ...]) -> tuple[Mention, ...]:
+    """`found`, with `2.500` read one way alone where another number of the text shows its decimal mark."""
+    twofold = {
+        m
+        for m in found
+        if len(m.readings) > 1 and isinstance(m.readings[0], Number) and is_twofold(text, m.start)
+    }
+    mark = stated_mark(text) if twofold else ""
+    return tuple(_with_mark(m, mark) if m in twofold else m for m in found) if mark else found
+
+
+def _with_mark(mention: Mention, mark: str) -> Mention:
+    """The readings in which `mark` is the decimal mark: without those in thousands, or without the first."""
+    first = mention.readings[0]
+    assert isinstance(first, Number), "no date is twofold"
+    unit = 1.0 if mark == "," else 1_000.0
+    kept = [
+        r for r in mention.readings if not (isinstance(r, Number) and math.isclose(r.raw, unit * first.raw))
+    ]
+    return mention._replace(readings=tuple(kept))
 
 
 def _folded(text: str) -> str:
@@ -227,11 +251,11 @@ def _currency(before: str) -> Unit | None:
     before = before.rstrip(" ")
     if not before.endswith(_CURRENCY_NAMES):
         return None
-    for name, unit in units.CURRENCIES.items():
+    for name in _CURRENCY_NAMES:
         if before.endswith(name):
             head = before[: -len(name)]
             if not name[0].isalpha() or not head or not head[-1].isalnum():
-                return unit
+                return units.CURRENCIES[name]
     return None
 
 

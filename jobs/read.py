@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import fnmatch
 import hashlib
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -24,12 +24,11 @@ import pyarrow.fs
 
 from claimscore.jobs.columns import fit_rows
 from claimscore.jobs.config import ReadConfig
-from claimscore.jobs.errors import InputError
+from claimscore.jobs.errors import InputError, reason_of
 from claimscore.jobs.logfile import LogFile, StorageError, UnreadableError
 from claimscore.jobs.records import LOG, QUARANTINE, Shard, conform
 from claimscore.jobs.rows import Problem, fit_batch
 from claimscore.jobs.shards import stamp_of
-from claimscore.jobs.uri import shown
 
 _WILD = "*?["
 _READERS = 8  # ids of several shards at once: on an object store the wait is latency
@@ -42,6 +41,27 @@ class _Group:
     log: pa.Table
     rows: np.ndarray
     quarantined: list[dict[str, Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class Survey:
+    """What the columns of a day's files say before any row is judged."""
+
+    repeats: dict[str, dict[int, Problem]]
+    """shard id -> row of the file -> (reason, detail): rows that repeat a request_id."""
+    faults: dict[str, str]
+    """File -> one line: it lacks a needed column, or has one of a type that cannot hold it. Its shards will fail."""
+    absent: dict[str, int]
+    """Column that the deployment maps -> rows of the files that lack it."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Ids:
+    """The ids of a shard, and what its file lacks."""
+
+    table: pa.Table
+    fault: str = ""
+    absent: tuple[str, ...] = ()
 
 
 def list_files(logs: str, date: str) -> tuple[pyarrow.fs.FileSystem, list[str]]:
@@ -66,13 +86,13 @@ def list_files(logs: str, date: str) -> tuple[pyarrow.fs.FileSystem, list[str]]:
         selector = pyarrow.fs.FileSelector(base, recursive=True, allow_not_found=True)
         found = [i.path for i in fs.get_file_info(selector) if i.type == pyarrow.fs.FileType.File]
     except (OSError, pa.ArrowException) as err:
-        raise InputError(f"{shown(where)}: cannot be listed: {shown(str(err))}; check [read] logs") from err
+        raise InputError(f"{where}: cannot be listed: {reason_of(err)}; check the path") from err
     inside = {path: path[len(base) :].strip("/").split("/") for path in found}
     files = sorted(path for path, parts in inside.items() if _is_log(parts, pattern))
     if not files:
         raise InputError(
-            f"{shown(where)}: no log file, expected a Parquet file, a folder of *.parquet or a glob; "
-            "check [read] logs and the date"
+            f"{where}: no log file, expected a Parquet file, a folder of *.parquet or a glob; "
+            f"check {'[read] logs and the date' if '{date}' in logs else 'the path'}"
         )
     return fs, files
 
@@ -123,7 +143,14 @@ def read_shard(
 def find_repeats(
     fs: pyarrow.fs.FileSystem, shards: Sequence[Shard], config: ReadConfig
 ) -> dict[str, dict[int, Problem]]:
-    """The rows of a day that repeat a request_id: of identical rows all but the first, of differing rows all.
+    """`survey(...).repeats`."""
+    return survey(fs, shards, config).repeats
+
+
+def survey(fs: pyarrow.fs.FileSystem, shards: Sequence[Shard], config: ReadConfig) -> Survey:
+    """The columns that a day's files lack, and its rows that repeat a request_id.
+
+    Of identical rows all but the first are repeats, of differing rows all.
 
     Reads the id column, and whole rows only where an id occurs more than once; a log without ids is read once
     more, because its ids are made from content. First is by file, then row. Rows and files that cannot be read
@@ -134,13 +161,12 @@ def find_repeats(
         ConfigError: as `read_shard`.
 
     Returns:
-        For every shard, row of the file -> (reason, detail); the reasons are `repeat_of_identical_row` and
-        `repeated_request_id`.
+        For every shard its repeats; their reasons are `repeat_of_identical_row` and `repeated_request_id`.
     """
     repeats: dict[str, dict[int, Problem]] = {shard.shard_id: {} for shard in shards}
     with ThreadPoolExecutor(_READERS) as pool:
-        tables = list(pool.map(lambda i: _ids(fs, shards[i], i, config), range(len(shards))))
-    ids = pa.concat_tables([_no_ids(), *tables])
+        found = list(pool.map(lambda i: _ids(fs, shards[i], i, config), range(len(shards))))
+    ids = pa.concat_tables([_no_ids(), *(part.table for part in found)])
     counts = ids.group_by("id").aggregate([([], "count_all")])
     repeated = counts.filter(pc.greater(counts["count_all"], 1))["id"]
     suspects = ids.filter(pc.is_in(ids["id"], value_set=repeated.combine_chunks()))
@@ -157,7 +183,11 @@ def find_repeats(
         for _, row, index, _ in later if is_same else rows:
             problem = ("repeat_of_identical_row", where) if is_same else ("repeated_request_id", differ)
             repeats[shards[index].shard_id][row] = problem
-    return repeats
+    absent: Counter[str] = Counter()
+    for shard, part in zip(shards, found, strict=True):
+        absent.update(dict.fromkeys(part.absent, shard.n_rows))
+    faults = {shard.file: part.fault for shard, part in zip(shards, found, strict=True) if part.fault}
+    return Survey(repeats, faults, dict(sorted(absent.items())))
 
 
 def _open_root(where: str) -> tuple[pyarrow.fs.FileSystem, str, list[str]]:
@@ -228,11 +258,14 @@ def _no_ids() -> pa.Table:
     return pa.schema([("id", pa.string()), ("row", pa.int64()), ("shard", pa.int32())]).empty_table()
 
 
-def _ids(fs: pyarrow.fs.FileSystem, shard: Shard, index: int, config: ReadConfig) -> pa.Table:
+def _ids(fs: pyarrow.fs.FileSystem, shard: Shard, index: int, config: ReadConfig) -> _Ids:
     """The ids of a shard that are there, each with its row of the file."""
     tables = [_no_ids()]
     try:
         log = LogFile(fs, shard.file, config)
+    except InputError as err:
+        return _Ids(_no_ids(), fault=str(err))
+    try:
         for group, first in _groups(log, shard):
             ids, rows = _group_ids(log, group, first, config)
             part = pa.table({"id": ids, "row": rows, "shard": np.full(len(rows), index, dtype=np.int32)})
@@ -240,8 +273,8 @@ def _ids(fs: pyarrow.fs.FileSystem, shard: Shard, index: int, config: ReadConfig
     except StorageError:
         raise
     except InputError:
-        return _no_ids()
-    return pa.concat_tables(tables)
+        return _Ids(_no_ids(), absent=log.absent)
+    return _Ids(pa.concat_tables(tables), absent=log.absent)
 
 
 def _group_ids(

@@ -221,7 +221,7 @@ LOG = _schema(
     ("origin", ORIGIN),
     ("flags", _strings, False),
 )
-"""`flags` is ours: `ids_synthetic` (chunk ids are positions), `request_id_synthetic` (a content hash),
+"""`flags` is ours: `ids_synthetic` (chunk ids are positions, `c0` the first), `request_id_synthetic` (a content hash),
 `maybe_truncated` (the answer or a chunk looks cut by a logger), `several_references` (the first was taken). An import
 adds: `chunks_joined` (one text was recorded for all chunks), `parts_dropped` (thinking, tool calls or pictures beside the
 text), `several_rerankers` (the last one counts), `citation_span_unverified` (a provider citation without a verified

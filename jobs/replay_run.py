@@ -21,7 +21,7 @@ import pyarrow.parquet as pq
 from claimscore.jobs import apart, gate_files, logrows, replay, replay_sides
 from claimscore.jobs.checkpoint import model_fingerprint
 from claimscore.jobs.config import Config, fingerprint
-from claimscore.jobs.errors import ConfigError, InputError
+from claimscore.jobs.errors import ConfigError, InputError, reason_of
 from claimscore.jobs.output import OutputRoot
 from claimscore.jobs.store import Store
 from claimscore.jobs.uri import shown
@@ -142,7 +142,7 @@ def _prompt(config: Config, path: str | None) -> replay.Prompt:
     try:
         text = Path(path).read_text(encoding="utf-8")
     except (OSError, ValueError) as err:
-        raise InputError(f"{path}: cannot be read: {err}; expected a prompt in UTF-8") from err
+        raise InputError(f"{path}: cannot be read: {reason_of(err)}; expected a prompt in UTF-8") from err
     if not text.strip():
         raise InputError(f"{path}: is empty, expected a prompt; leave --prompt out for that of [samples]")
     return replay.prompt_of(apart.folder_name(Path(path).stem), text, config.samples.system_prompt)
@@ -158,7 +158,7 @@ def _source(config: Config, date: str | None, log: str | None) -> tuple[Config, 
         days = [file.date for file in store.files("answers", series=series)] if series else []
         if not days:
             raise InputError(
-                f"{shown(config.store.out)}: no finished run, expected one; give --date, or run a day first"
+                f"{config.store.out}: no finished run, expected one; give --date, or run a day first"
             )
         date = max(days)
     return config, date, f"the log of {date}"

@@ -104,21 +104,24 @@ def print_plan(document: dict[str, Any]) -> None:
         if rows:
             table(title, ["table", "shards", "answers", "why"], rows, console=console)
             cost = day["estimate"]
+            loading = cost["loading_s"]
             console.print(
-                f"about {cost['n_llm_tokens']:,} LLM tokens, {cost['n_pairs']:,} pairs, {cost['model_s']:,.0f} s of the "
-                f"models, without loading them; rates: {cost['rates_from']}",
+                f"about {cost['n_llm_tokens']:,} LLM tokens, {cost['n_pairs']:,} pairs and {cost['n_variant_pairs']:,} of their "
+                f"variants, {cost['model_s']:,.0f} s of the models, "
+                f"{'without loading them' if loading is None else f'and {loading:,.0f} s to load them'}; "
+                f"rates: {cost['rates_from']}",
                 highlight=False,
                 markup=False,
             )
         else:
             console.print(f"{title}: everything is fresh", highlight=False, markup=False)
-        for error in day["unreadable"]:
-            console.print(printable(error), markup=False, soft_wrap=True)
+        for line in (*day["unreadable"], *day["warnings"]):
+            console.print(printable(line), markup=False, highlight=False, soft_wrap=True)
     console.print(f"config {document['config_fingerprint']}", highlight=False)
 
 
 def find_answer(out: str, request_id: str, series: str | None) -> dict[str, Any]:
-    """The newest row of one answer and its verdicts.
+    """The newest row of one answer and its verdicts, and what of that id was quarantined on that day or later.
 
     Raises:
         InputError: no such answer in the series, or no series at all.
@@ -139,19 +142,28 @@ def find_answer(out: str, request_id: str, series: str | None) -> dict[str, Any]
                 "series": series,
                 "answer": row.to_pylist()[0],
                 "verdicts": mine.to_pylist(),
+                "quarantined": _quarantined(store, request_id, since=file.date),
             }
     raise InputError(_why_not_found(store, out, request_id, series))
 
 
+def _quarantined(store: Store, request_id: str, *, since: str = "") -> list[dict[str, Any]]:
+    """The quarantined rows of an id, the newest day first, each with its date."""
+    return [
+        {"date": file.date, **row}
+        for file in reversed(store.files("quarantine"))
+        if file.date >= since
+        for row in store.read(file).filter(pc.field("request_id") == request_id).to_pylist()
+    ]
+
+
+def _in_quarantine(row: dict[str, Any]) -> str:
+    return f"in quarantine ({row['reason']}: {row['detail']}), row {row['row']} of {row['file']}"
+
+
 def _why_not_found(store: Store, out: str, request_id: str, series: str) -> str:
-    for file in reversed(store.files("quarantine")):
-        rows = store.read(file).filter(pc.field("request_id") == request_id).to_pylist()
-        if rows:
-            row = rows[0]
-            return (
-                f"{out}: {request_id!r} of {file.date} is in quarantine ({row['reason']}: {row['detail']}), "
-                f"row {row['row']} of {row['file']}; correct the log and run the day again"
-            )
+    for row in _quarantined(store, request_id):
+        return f"{out}: {request_id!r} of {row['date']} is {_in_quarantine(row)}; correct the log and run the day again"
     return (
         f"{out}: no answer {request_id!r} in series {series}, and none in quarantine, expected a request_id of the log; "
         "its day was not run, or was run for another series"
@@ -172,6 +184,16 @@ def print_answer(document: dict[str, Any]) -> None:
         f"{answer['action']} ({answer['action_reason']}), next: {answer['next_step']}",
         highlight=False,
     )
+    for row in document["quarantined"]:
+        console.print(
+            Text(printable(f"another row of {row['date']} is {_in_quarantine(row)}"), style="yellow")
+        )
+    if "ids_synthetic" in answer["flags"]:
+        console.print(
+            Text(
+                "chunks without an id are called by their place: c0 is the first, as a rule the one that [1] marks"
+            )
+        )
     for verdict in document["verdicts"]:
         label = Text(f"  {verdict['verdict']:<13}", style=_STYLE[Verdict(verdict["verdict"])])
         console.print(label + Text(printable(verdict["claim"]), style="default"))

@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.fs as pafs
 
-from claimscore.jobs import consistency, pipeline
+from claimscore.jobs import pipeline, shard_samples
 from claimscore.jobs.config import Config
 from claimscore.jobs.errors import OutputError
 from claimscore.jobs.pipeline import Models, Tick
@@ -30,10 +30,8 @@ from claimscore.jobs.records import (
     CLAIMS,
     QUARANTINE,
     REFEREE,
-    SAMPLES,
     SCORES,
     VERDICTS,
-    SampleSource,
 )
 from claimscore.jobs.store import Store
 
@@ -48,6 +46,8 @@ class ShardReport:
     made: list[str] = field(default_factory=list)
     seconds: dict[str, float] = field(default_factory=dict)
     counts: dict[str, Counts] = field(default_factory=dict)
+    loading_s: float = 0.0
+    """How long it waited for models to load; in none of `seconds`."""
 
 
 def run_shard(
@@ -57,6 +57,7 @@ def run_shard(
     models: Models,
     fs: pafs.FileSystem,
     tick: Tick = lambda *_: None,
+    loading: Callable[[], float] = lambda: 0.0,
 ) -> ShardReport:
     """Make every stale table of a shard.
 
@@ -67,68 +68,28 @@ def run_shard(
         models: those that a stale table needs.
         fs: the file system of the log.
         tick: told what was made, for progress.
+        loading: how many seconds its calls have waited for models to load so far.
 
     Raises:
         InputError: the file cannot be used as a whole.
         ModelError: a model failed, or none was loaded for a table that needs one.
         OutputError: a table cannot be written, or rows do not add up.
     """
-    desk = _Desk(task, store, tick, task.stale(store), ShardReport(task.shard.shard_id))
+    desk = _Desk(task, store, loading, task.stale(store), ShardReport(task.shard.shard_id))
     if not desk.stale:
         return desk.report
     log, quarantine = read_shard(fs, task.shard, config.read, task.repeats)
     _check_accounting(task, log, quarantine)
-    desk.table(
-        "quarantine",
-        QUARANTINE,
-        lambda: (quarantine, _by(quarantine, "reason", rows=task.shard.n_rows, answers=log.num_rows)),
-    )
-    # Claims and answers both read the sentences, which are no table: made once, and not at all where both are fresh.
-    sentences = functools.cache(lambda: pipeline.make_sentences(log, config))
-    claims = desk.table("claims", CLAIMS, lambda: _claims(log, sentences(), models, config))
-    tick("claims", claims.num_rows)
-    scores = desk.table(
-        "scores", SCORES, lambda: _scored(pipeline.make_scores(log, claims, models, config, tick))
-    )
+    steps = _Steps(desk, log, config, models, tick)
+    steps.quarantine(quarantine)
+    claims = steps.claims()
+    scores = steps.scores(claims)
     risky = pipeline.high_risk(log, claims, scores, config)
-    # Samples that exist are read whatever is stale; new ones are drawn only where sample scores are to be made.
-    samples = _samples(task, log, risky, config, store, models, draw="sample_scores" in desk.stale)
-    sample_scores = desk.table(
-        "sample_scores",
-        SCORES,
-        lambda: _scored(pipeline.make_sample_scores(claims, samples, models, config, tick)),
-    )
-    replies = None
-    if REFEREE_TABLE in task.tables:
-        replies = desk.table(
-            REFEREE_TABLE,
-            REFEREE,
-            lambda: pipeline.make_replies(
-                log, claims, scores, risky, _stored_replies(task, store), task.referee, models, config
-            ),
-        )
-    verdicts = desk.table(
-        "verdicts",
-        VERDICTS,
-        lambda: _counted(
-            pipeline.make_verdicts(
-                log,
-                claims=claims,
-                scores=scores,
-                sample_scores=sample_scores,
-                samples=samples,
-                replies=replies,
-                config=config,
-            ),
-            "verdict",
-        ),
-    )
-    if verdicts.num_rows != claims.num_rows:
-        raise OutputError(
-            f"shard {task.shard.shard_id}: {verdicts.num_rows} verdicts of {claims.num_rows} claims, expected one each; report this"
-        )
-    desk.table("answers", ANSWERS, lambda: _answers(log, sentences(), verdicts, risky, samples, config))
-    tick("answers", log.num_rows)
+    samples = steps.samples(risky)
+    sample_scores = steps.sample_scores(claims, samples)
+    replies = steps.replies(claims, scores, risky)
+    verdicts = steps.verdicts(claims, scores, sample_scores, samples, replies)
+    steps.answers(verdicts, risky, samples)
     return desk.report
 
 
@@ -138,7 +99,7 @@ class _Desk:
 
     task: ShardTask
     store: Store
-    tick: Tick
+    loading: Callable[[], float]
     stale: Mapping[str, str]
     report: ShardReport
     contents: dict[str, str] = field(default_factory=dict)
@@ -148,17 +109,118 @@ class _Desk:
         if name not in self.stale:
             self.contents[name] = self.store.content(file)
             return self.store.read(file)
-        began = time.perf_counter()
+        began, waited = time.perf_counter(), self.loading()
         table, counts = make()
         read = {source: self.contents[source] for source in self.task.read_by(name)}
         stored = table if self.task.stores_text else without_texts(table, name)
         self.contents[name] = self.store.write(
-            file, stored, schema, parts=self.task.parts[name], counts=counts, read=read
+            file,
+            stored,
+            schema,
+            parts=self.task.parts[name],
+            counts=counts,
+            read=read,
+            source=self.task.shard.file,
         )
-        self.report.seconds[name] = time.perf_counter() - began
+        waited = self.loading() - waited
+        self.report.seconds[name] = max(0.0, time.perf_counter() - began - waited)
+        self.report.loading_s += waited
         self.report.counts[name] = counts
         self.report.made.append(name)
         return table
+
+
+@dataclass(frozen=True)
+class _Steps:
+    """The tables of one shard, each made of those before it, unless the desk has it fresh."""
+
+    desk: _Desk
+    log: pa.Table
+    config: Config
+    models: Models
+    tick: Tick
+
+    @functools.cached_property
+    def sentences(self) -> pa.Table:
+        """Claims and answers both read them, and they are no table: made once, and not at all where both are fresh."""
+        return pipeline.make_sentences(self.log, self.config)
+
+    def quarantine(self, rows: pa.Table) -> None:
+        n_rows = self.desk.task.shard.n_rows
+        counts = _by(rows, "reason", rows=n_rows, answers=self.log.num_rows)
+        self.desk.table("quarantine", QUARANTINE, lambda: (rows, counts))
+
+    def claims(self) -> pa.Table:
+        def make() -> tuple[pa.Table, Counts]:
+            claims, counts = pipeline.make_claims(self.log, self.sentences, self.models, self.config)
+            return claims, counts | {"n_claims": claims.num_rows}
+
+        claims = self.desk.table("claims", CLAIMS, make)
+        self.tick("claims", claims.num_rows)
+        return claims
+
+    def scores(self, claims: pa.Table) -> pa.Table:
+        def make() -> tuple[pa.Table, Counts]:
+            return _scored(*pipeline.make_scores(self.log, claims, self.models, self.config, self.tick))
+
+        return self.desk.table("scores", SCORES, make)
+
+    def samples(self, risky: pa.Table) -> pa.Table:
+        """Those that exist are read whatever is stale; new ones are drawn only where sample scores are to be made."""
+        desk, draw = self.desk, "sample_scores" in self.desk.stale
+        return shard_samples.of_answers(
+            desk.task, self.log, risky, self.config, desk.store, self.models, draw=draw
+        )
+
+    def sample_scores(self, claims: pa.Table, samples: pa.Table) -> pa.Table:
+        def make() -> tuple[pa.Table, Counts]:
+            scores = pipeline.make_sample_scores(claims, samples, self.models, self.config, self.tick)
+            return _scored(scores, {})
+
+        return self.desk.table("sample_scores", SCORES, make)
+
+    def replies(self, claims: pa.Table, scores: pa.Table, risky: pa.Table) -> pa.Table | None:
+        """What the referee said; None where there is none."""
+        task = self.desk.task
+        if REFEREE_TABLE not in task.tables:
+            return None
+
+        def make() -> tuple[pa.Table, Counts]:
+            stored = _stored_replies(task, self.desk.store)
+            asked = self.log, claims, scores, risky, stored, task.referee
+            return pipeline.make_replies(*asked, self.models, self.config)
+
+        return self.desk.table(REFEREE_TABLE, REFEREE, make)
+
+    def verdicts(
+        self,
+        claims: pa.Table,
+        scores: pa.Table,
+        sample_scores: pa.Table,
+        samples: pa.Table,
+        replies: pa.Table | None,
+    ) -> pa.Table:
+        def make() -> tuple[pa.Table, Counts]:
+            made = pipeline.make_verdicts(
+                self.log, claims, scores, sample_scores, samples, self.config, replies
+            )
+            return made, _by(made, "verdict")
+
+        verdicts = self.desk.table("verdicts", VERDICTS, make)
+        if verdicts.num_rows != claims.num_rows:
+            raise OutputError(
+                f"shard {self.desk.task.shard.shard_id}: {verdicts.num_rows} verdicts of {claims.num_rows} claims, "
+                "expected one each; report this"
+            )
+        return verdicts
+
+    def answers(self, verdicts: pa.Table, risky: pa.Table, samples: pa.Table) -> None:
+        def make() -> tuple[pa.Table, Counts]:
+            made = pipeline.make_answers(self.log, self.sentences, verdicts, risky, samples, self.config)
+            return made, _by(made, "state") | _by(made, "action")
+
+        self.desk.table("answers", ANSWERS, make)
+        self.tick("answers", self.log.num_rows)
 
 
 def _check_accounting(task: ShardTask, log: pa.Table, quarantine: pa.Table) -> None:
@@ -169,55 +231,12 @@ def _check_accounting(task: ShardTask, log: pa.Table, quarantine: pa.Table) -> N
         )
 
 
-def _claims(log: pa.Table, sentences: pa.Table, models: Models, config: Config) -> tuple[pa.Table, Counts]:
-    claims, counts = pipeline.make_claims(log, sentences, models, config)
-    return claims, counts | {"n_claims": claims.num_rows}
-
-
-def _scored(scores: pa.Table) -> tuple[pa.Table, Counts]:
+def _scored(scores: pa.Table, beside: Counts) -> tuple[pa.Table, Counts]:
     errors = Counter(error for error in scores.column("error").to_pylist() if error)
     n_tokens = pc.sum(scores.column("n_tokens")).as_py() or 0
     n_pairs = scores.num_rows - sum(count for error, count in errors.items() if error != "nan")
-    return scores, {"n_pairs": n_pairs, "n_tokens": n_tokens} | {
-        f"error_{error}": n for error, n in sorted(errors.items())
-    }
-
-
-def _samples(
-    task: ShardTask,
-    log: pa.Table,
-    risky: pa.Table,
-    config: Config,
-    store: Store,
-    models: Models,
-    *,
-    draw: bool,
-) -> pa.Table:
-    """The samples of the high-risk answers: the log's own, those drawn before, and, where asked, new ones."""
-    chosen = log.filter(
-        pc.is_in(log.column("request_id"), value_set=risky.column("request_id").combine_chunks())
-    )
-    if not chosen.num_rows:
-        return SAMPLES.empty_table()
-    keys = consistency.content_keys(chosen)
-    own = consistency.log_samples(chosen, keys, config.segment.refusal_markers)
-    lacks_own = pc.invert(
-        pc.is_in(chosen.column("request_id"), value_set=pc.unique(own.column("request_id")))
-    )
-    others, other_keys = chosen.filter(lacks_own), keys.filter(lacks_own.combine_chunks())
-    stored = store.read_samples(task.date, task.generator)
-    # The log's samples serve their own answer alone: whether another file holds them must change nothing here.
-    generated = stored.filter(pc.equal(stored.column("source"), SampleSource.GENERATED.value))
-    if draw:
-        drawn = _drawn(others, other_keys, generated, models, config)
-        unstored = own.filter(
-            pc.invert(pc.is_in(own.column("request_id"), value_set=pc.unique(stored.column("request_id"))))
-        )
-        new = pa.concat_tables([unstored, drawn])
-        if new.num_rows and task.stores_text:
-            store.add_samples(new, date=task.date, shard_id=task.shard.shard_id, generator=task.generator)
-        generated = pa.concat_tables([generated, drawn])
-    return pa.concat_tables([own, _reused(generated, others, other_keys)])
+    counts = {"n_pairs": n_pairs, "n_tokens": n_tokens} | beside
+    return scores, counts | {f"error_{error}": n for error, n in sorted(errors.items())}
 
 
 def _stored_replies(task: ShardTask, store: Store) -> pa.Table:
@@ -229,55 +248,6 @@ def _stored_replies(task: ShardTask, store: Store) -> pa.Table:
         return store.read(file)
     except OutputError:  # lost or damaged: that is why it is made again
         return REFEREE.empty_table()
-
-
-def _drawn(
-    answers: pa.Table, keys: pa.Array, generated: pa.Table, models: Models, config: Config
-) -> pa.Table:
-    """New samples for the answers whose content none were drawn for yet; equal content is drawn for once."""
-    lacking = pc.invert(pc.is_in(keys, value_set=pc.unique(generated.column("content_key")))).to_pylist()
-    first = {key: row for row, key in reversed(list(enumerate(keys.to_pylist())))}
-    rows = pa.array([row for row in sorted(first.values()) if lacking[row]], pa.int64())
-    if not (len(rows) and config.samples.enabled and config.samples.model):
-        return SAMPLES.empty_table()
-    return pipeline.draw_samples(answers.take(rows), keys.take(rows), models, config)
-
-
-def _reused(stored: pa.Table, answers: pa.Table, keys: pa.Array) -> pa.Table:
-    """Stored samples of equal content, under the request ids of `answers`; SAMPLES."""
-    # Two requests of equal content may both have drawn: one set is taken, the same one whoever asks.
-    by_key: dict[str, dict[int, int]] = {}
-    order = stored.column("request_id").to_pylist()
-    keyed = list(
-        zip(stored.column("content_key").to_pylist(), stored.column("sample_index").to_pylist(), strict=True)
-    )
-    for row in sorted(range(stored.num_rows), key=order.__getitem__):
-        key, index = keyed[row]
-        by_key.setdefault(key, {}).setdefault(index, row)
-    pairs = [
-        (row, request_id)
-        for request_id, key in zip(answers.column("request_id").to_pylist(), keys.to_pylist(), strict=True)
-        for _, row in sorted(by_key.get(key, {}).items())
-    ]
-    taken = stored.take(pa.array([row for row, _ in pairs], pa.int64()))
-    request_ids = pa.array([request_id for _, request_id in pairs], pa.string())
-    return taken.set_column(0, SAMPLES.field("request_id"), request_ids)
-
-
-def _counted(table: pa.Table, column: str) -> tuple[pa.Table, Counts]:
-    return table, _by(table, column)
-
-
-def _answers(
-    log: pa.Table,
-    sentences: pa.Table,
-    verdicts: pa.Table,
-    risky: pa.Table,
-    samples: pa.Table,
-    config: Config,
-) -> tuple[pa.Table, Counts]:
-    answers = pipeline.make_answers(log, sentences, verdicts, risky, samples, config)
-    return answers, _by(answers, "state") | _by(answers, "action")
 
 
 def _by(table: pa.Table, column: str, **more: int) -> Counts:

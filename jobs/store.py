@@ -71,6 +71,7 @@ class Store:
         parts: Mapping[str, str],
         counts: Mapping[str, int],
         read: Mapping[str, str] | None = None,
+        source: str = "",
     ) -> str:
         """Put one table and then its manifest; a kill in between leaves a file that does not count.
 
@@ -83,6 +84,7 @@ class Store:
             parts: see `fingerprint_of`.
             counts: the row accounting, kept in the manifest.
             read: the tables it was made from -> what `write` gave for them: their content, where `parts` is a recipe.
+            source: the log file that it comes from; kept in the manifest, and nothing is stale by it.
 
         Returns:
             16 hex digits over the bytes written.
@@ -102,6 +104,7 @@ class Store:
             "parts": dict(parts),
             "content": content,
             "read": dict(read or {}),
+            "source": source,
             "rows": table.num_rows,
             "bytes": len(data),
             "counts": dict(counts),
@@ -169,10 +172,25 @@ class Store:
         vouched = set(self._stems(MANIFESTS, ".json", table, date, series))
         return [TableFile(table, day, shard, series) for day, shard in made if (day, shard) in vouched]
 
-    def remove_orphans(self, table: str, date: str, series: str | None, keep: Collection[str]) -> list[str]:
+    def remove_orphans(
+        self,
+        table: str,
+        date: str,
+        series: str | None,
+        keep: Collection[str],
+        *,
+        of: Collection[str] | None = None,
+    ) -> list[str]:
         """Remove the date's files whose shard is not in `keep` (its log was replaced); other series stay.
 
-        An empty `keep` removes them all: call it only after a plan in which every log file was readable.
+        An empty `keep` removes them all: call it without `of` only after a plan in which every log file was readable.
+
+        Args:
+            table: not the samples.
+            date: the day.
+            series: None: of a table without series.
+            keep: shard ids.
+            of: only files of these shards; None: all.
 
         Returns:
             The shard ids removed, sorted.
@@ -182,7 +200,11 @@ class Store:
             *self._stems(TABLES, ".parquet", table, date, series),
             *self._stems(MANIFESTS, ".json", table, date, series),
         }
-        gone = [TableFile(table, day, shard, series) for day, shard in sorted(stems) if shard not in keep]
+        gone = [
+            TableFile(table, day, shard, series)
+            for day, shard in sorted(stems)
+            if shard not in keep and (of is None or shard in of)
+        ]
         for file in gone:
             self.root.remove(file.manifest_key)
             self.root.remove(file.key)

@@ -13,7 +13,7 @@ import pyarrow as pa
 import tokenizers
 
 from claimscore.jobs.checkpoint import find_folder
-from claimscore.jobs.errors import ModelError
+from claimscore.jobs.errors import ModelError, reason_of
 from claimscore.jobs.hidden import visible
 
 ENCODE_ROWS = 512
@@ -95,7 +95,7 @@ def load_tokenizer(model: str) -> Tokenizer:
     try:
         tokenizer = tokenizers.Tokenizer.from_file(str(path))
     except Exception as err:  # the Rust library raises bare Exception
-        raise ModelError(f"{path}: cannot be read: {err}; fetch the checkpoint again") from err
+        raise ModelError(f"{path}: cannot be read: {reason_of(err)}; fetch the checkpoint again") from err
     tokenizer.no_padding()
     tokenizer.no_truncation()
     cls_id, sep_id, unk_id = (tokenizer.token_to_id(token) for token in ("[CLS]", "[SEP]", "[UNK]"))

@@ -5,8 +5,10 @@ from __future__ import annotations
 import re
 
 # Possessive and bounded: a run of any sign costs linear time. A key may hold a slash, so all up to the last `@` goes.
+# One slash is what pathlib leaves of two.
 _SECRETS = re.compile(
-    r"(?<![a-z0-9+.-])(?P<scheme>[a-z][a-z0-9+.-]{0,20}://)(?:[^\s?#@]*+@)*+(?P<place>[^\s?#'\"]*+)(?:[?#][^\s'\"]*+)?",
+    r"(?<![a-z0-9+.-])(?P<scheme>[a-z][a-z0-9+.-]{1,20}:/{1,2})(?:[^\s?#@]*+@)*+(?P<place>[^\s?#'\"]*+)"
+    r"(?:[?#][^\s'\"]*?(?=[:;,]?(?:[\s'\"]|$)))?",  # a colon at its end is the sentence's
     re.IGNORECASE,
 )
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from claimscore.jobs.errors import OutputError
+from claimscore.jobs.errors import OutputError, reason_of
 
 
 def write_whole(path: Path, data: bytes, *, option: str = "name") -> None:
@@ -30,15 +30,20 @@ def write_whole(path: Path, data: bytes, *, option: str = "name") -> None:
         if path.exists() and not path.is_file():  # renamed over, /dev/null would be a file from then on
             path.write_bytes(data)
         else:
-            _replace(path.resolve(), data)
+            final = path.resolve()
+            put_whole(final, data, meantime=final.with_name(f".{final.name}.{uuid.uuid4().hex}.partial"))
     except OSError as err:
         raise OutputError(
-            f"{path}: {err.strerror or err}, expected a file to write; give another {option}"
+            f"{path}: {reason_of(err)}, expected a file to write; give another {option}"
         ) from err
 
 
-def _replace(path: Path, data: bytes) -> None:
-    meantime = path.with_name(f".{path.name}.{uuid.uuid4().hex}.partial")
+def put_whole(path: Path, data: bytes, *, meantime: Path) -> None:
+    """Make `path` hold exactly `data`, which lie in the new file `meantime` until they are on disk; of one file system both.
+
+    Raises:
+        OSError: as the operating system says.
+    """
     try:
         with meantime.open("xb") as stream:
             stream.write(data)

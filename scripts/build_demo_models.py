@@ -175,6 +175,7 @@ def build_decomposer(folder: Path, package: Path, gguf: str) -> None:
     from transformers import AutoModelForCausalLM, AutoTokenizer, GgufConfig, logging
 
     logging.set_verbosity_error()
+    logging.disable_progress_bar()  # they would stand between the lines of the demo
     model = AutoModelForCausalLM.from_pretrained(
         package, gguf_file=gguf, dtype=torch.float32, quantization_config=GgufConfig(dequantize=True)
     )

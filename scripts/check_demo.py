@@ -203,9 +203,19 @@ def read_table(run: Path, table: str, series: str | None) -> pa.Table:
     return pa.concat_tables([pq.read_table(file, partitioning=None) for file in files])
 
 
+SENTENCES = {
+    "recall": "Of the planted hallucinations, how many a flagged claim of their sentence finds:",
+    "precision": "Of the flagged claims, how many carry a planted hallucination:",
+    "verdict_agreement": "Of the claims that state one fact, how many have the verdict that the gold has:",
+    "recall by type": "Recall by what was planted; `named so`: found, and called by that name:",
+    "answers": "Refusals and empty answers found, and answers with a hallucination by prompt version (gold, job):",
+}
+"""What each table tells, above it."""
+
+
 def print_rates(title: str, rates: Mapping[str, Row]) -> None:
-    """One aligned line a rate."""
-    print(f"\n{title:<34}{'hits':>6}{'n':>6}{'share':>8}   95% interval")
+    """A sentence of SENTENCES, and one aligned line a rate."""
+    print(f"\n{SENTENCES[title]}\n{title:<34}{'hits':>6}{'n':>6}{'share':>8}   95% interval")
     for name, r in rates.items():
         share = "-" if r["value"] is None else f"{r['value']:.3f}   {r['low']:.3f} to {r['high']:.3f}"
         named = f"   named so: {r['named']['hits']}" if "named" in r else ""
@@ -241,12 +251,14 @@ def score_parts(verdicts: pa.Table, gold: pa.Table, gold_answers: pa.Table) -> d
 
 def print_scores(parts: Mapping[str, Row], states: Row, *, as_json: bool) -> None:
     """Everything as aligned tables, then, where asked, the same as one line of JSON."""
+    print("\nThe run's verdicts against the demo log's gold file, with 95% intervals.")
     for kind in ("recall", "precision", "verdict_agreement"):
         print_rates(kind, {name: part[kind] for name, part in parts.items()})
     print_rates("recall by type", parts["all"]["by_type"])
     print_rates("answers", states)
     counts = {key: value for key, value in parts["all"].items() if key.startswith("n_")}
-    print("\n" + ", ".join(f"{key} {value}" for key, value in counts.items()))
+    print("\nClaims of the run, and gold facts that none of them matches:")
+    print(", ".join(f"{key} {value}" for key, value in counts.items()))
     if not as_json:
         return
     lists = {"missed", "false_alarms"}

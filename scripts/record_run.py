@@ -26,7 +26,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from claimscore.jobs import pipeline
-from claimscore.jobs.config import Config, load_config
+from claimscore.jobs.config import Config
+from claimscore.jobs.config_file import load_config
 from claimscore.jobs.nightly import plan_day
 from claimscore.jobs.plan import Weights
 from claimscore.jobs.read import read_shard

@@ -19,7 +19,6 @@ import heapq
 import json
 import os
 import random
-import sys
 import tomllib
 from collections import deque
 from collections.abc import Mapping, Sequence
@@ -27,6 +26,8 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
+
+from readme_figures import newest
 
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "benchmarks" / "results"
@@ -166,15 +167,6 @@ class _Fleet:
 
 
 # ---- from rates to a run ----
-
-
-def newest(name: str) -> dict[str, Any]:
-    """The newest result called `name`."""
-    found = sorted(RESULTS.glob(f"*_{name}.json"))
-    if not found:
-        sys.exit(f"simulate_fleet: {RESULTS}: no result named {name!r}; run its benchmark with --record")
-    result: dict[str, Any] = json.loads(found[-1].read_text())
-    return result
 
 
 def measured() -> dict[str, Any]:

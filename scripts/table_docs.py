@@ -60,7 +60,7 @@ COMMON = {
     "ts": "When the answer was given",
     "answerable": "Gold: whether the chunks of the corpus can answer the question",
     "human_label": "Gold: `supported` or `ok`, `not_supported` or `hallucinated`, of the whole answer",
-    "flags": "What we made up: `ids_synthetic` (chunk ids are positions), `request_id_synthetic` (a content hash)",
+    "flags": "What we made up: `ids_synthetic` (chunk ids are positions, `c0` the first), `request_id_synthetic` (a content hash)",
     "origin": "Where the row comes from in a tracing tool, and the rule by which its evidence was found",
     "question": "The user's question",
     "answer": "The answer as the user saw it",

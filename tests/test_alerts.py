@@ -254,10 +254,10 @@ def test_what_cannot_be_judged_is_not_quiet(rows, status, why):
 
 
 def test_days_that_are_left_out_are_named():
-    """Gaps between days, days with too little, and versions with too little stand in the messages."""
+    """Old gaps between days, days with too little, and versions with too little stand in the messages."""
     rows = (
-        rates(range(9), 0.1)
-        + rates(range(10, 12), 0.1)
+        rates(range(3), 0.1)
+        + rates(range(4, 12), 0.1)
         + rates(range(12, 13), 0.1, 12)
         + rates(range(13, 14), 0.1)
     )
@@ -266,9 +266,9 @@ def test_days_that_are_left_out_are_named():
     document = judged(rows, 13)
     lines = alert_files.messages(document)
 
-    assert document["missing_days"] == [date(9)]
+    assert (document["missing_days"], document["gaps"]) == ([date(3)], [])
     assert lines == [
-        f"days without any rate: {date(9)}",
+        f"days without any rate: {date(3)}",
         "under 30 answers on the day, not judged: prompt version 'canary\\x1b[31m'",
         f"days with too little to count: {date(12)} (12 answers)",
     ]
@@ -337,6 +337,19 @@ def test_a_night_that_did_not_run_is_exit_code_3(out: str):
     assert result.exit_code == 3
     line = f"not judged: hallucination_rate of all answers: nothing of that day; an alarm before it, since {date(14)}\n"
     assert line in result.stderr
+
+
+def test_a_gap_in_the_week_before_is_exit_code_3(out: str):
+    """A night that did not run a few days ago may hide the beginning of a change; it is named."""
+    gone = (
+        Path(out) / "state" / "manifests" / "metrics" / f"judge={store_fixture.SERIES}" / f"date={date(10)}"
+    )
+    (gone / "metrics.json").unlink()
+
+    result = alert(out, "--date", date(13))
+
+    assert result.exit_code == 3
+    assert result.stderr.startswith(f"not judged: {date(10)}: no rate of so recent a day")
 
 
 def test_the_document_goes_to_a_file_and_to_stdout(out: str, tmp_path: Path):

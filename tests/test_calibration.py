@@ -17,7 +17,8 @@ from click.testing import CliRunner, Result
 
 from claimscore.jobs import calibration, calibration_files, calibration_run, calibration_scores
 from claimscore.jobs.cli import main
-from claimscore.jobs.config import Config, load_card
+from claimscore.jobs.config import Config
+from claimscore.jobs.config_file import load_card
 from claimscore.jobs.errors import InputError, OutputError
 
 CARD = """# The card of a test.

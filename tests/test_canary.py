@@ -17,25 +17,29 @@ from click.testing import CliRunner, Result
 from claimscore.jobs import canary, canary_run, judge
 from claimscore.jobs.actors import JudgeProxy
 from claimscore.jobs.cli import main
-from claimscore.jobs.config import Config
+from claimscore.jobs.config import Combiner, Config
 from claimscore.jobs.errors import InputError
+from claimscore.jobs.thresholds import Thresholds
 
 ROOT = Path(__file__).parent.parent
 SHIPPED = ROOT / "configs" / "canary.jsonl"
 ENVIRONMENT = {"judge": "stub", "dtype": "float32", "torch": "2.6.0", "tokenizers": "0.21"}
 
 
+THRESHOLDS = Thresholds(entailment=0.6, contradiction=0.7)
+
+
 def record(**changes: object) -> dict:
     """A night of three pairs."""
     pairs = {
-        name: {"content": name, "tokens": "t", "n_tokens": 9, "label": "entailment", "p": p, "error": None}
+        name: {"content": name, "tokens": "t", "n_tokens": 9, "overlap": 0.5, "n_missing_names": 0}
+        | {"label": "entailment", "p": p, "error": None}
         for name, p in (("a", [0.9, 0.05, 0.05]), ("b", [0.61, 0.2, 0.19]), ("c", [0.1, 0.1, 0.8]))
     }
     return {
         "date": "2026-11-01",
         "series": "stub-1",
         "environment": dict(ENVIRONMENT),
-        "thresholds": {"entailment": 0.6, "contradiction": 0.7},
         "pairs": pairs,
     } | changes
 
@@ -49,7 +53,7 @@ def moved(by: float, key: str = "b", **changes: object) -> dict:
 
 def test_the_same_scores_are_no_drift():
     """Nothing is different, nothing is said."""
-    found = canary.compare(record(), record())
+    found = canary.compare(record(), record(), THRESHOLDS)
 
     assert (found["drifted"], found["changed"], found["moved"], found["max_difference"]) == (
         False,
@@ -61,7 +65,7 @@ def test_the_same_scores_are_no_drift():
 
 def test_a_pair_that_moved_is_named():
     """By how much, and that it now means something else."""
-    found = canary.compare(record(), moved(0.05))
+    found = canary.compare(record(), moved(0.05), THRESHOLDS)
 
     assert found["drifted"]
     assert [(row["id"], row["difference"]) for row in found["moved"]] == [("b", 0.05)]
@@ -75,14 +79,16 @@ def test_rounding_is_what_the_dtype_makes_it(dtype: str, drifted: bool):
     """0.015 is nothing in bfloat16 and much in float32; a decision that it flips is told all the same."""
     environment = ENVIRONMENT | {"dtype": dtype}
 
-    found = canary.compare(record(environment=environment), moved(0.015, environment=environment))
+    found = canary.compare(record(environment=environment), moved(0.015, environment=environment), THRESHOLDS)
 
     assert (found["drifted"], len(found["flipped"])) == (drifted, 1)
 
 
 def test_a_library_that_changed_nothing_is_named_and_no_drift():
     """A new version with the old scores is good news."""
-    found = canary.compare(record(), record(environment=ENVIRONMENT | {"torch": "2.7.0", "device": "cpu"}))
+    found = canary.compare(
+        record(), record(environment=ENVIRONMENT | {"torch": "2.7.0", "device": "cpu"}), THRESHOLDS
+    )
 
     assert not found["drifted"]
     assert found["changed"] == [
@@ -96,16 +102,40 @@ def test_other_tokens_are_drift_even_with_the_same_scores():
     now = record()
     now["pairs"]["a"]["tokens"] = "other"
 
-    found = canary.compare(record(), now)
+    found = canary.compare(record(), now, THRESHOLDS)
 
     assert (found["drifted"], found["retokenized"]) == (True, ["a"])
 
 
 def test_a_new_threshold_is_no_drift_of_the_judge():
     """Both nights are read at tonight's thresholds."""
-    found = canary.compare(record(), record(thresholds={"entailment": 0.95, "contradiction": 0.7}))
+    found = canary.compare(record(), record(), Thresholds(entailment=0.95, contradiction=0.7))
 
     assert (found["drifted"], found["flipped"]) == (False, [])
+
+
+def test_a_combiner_decides_as_in_a_run():
+    """Its threshold is for what it makes of both probabilities, shared words and missing names, not for P(entailment)."""
+    combiner = Combiner(intercept=-4.0, entailment=1.0, overlap=6.0, names=-2.0)
+    thresholds = Thresholds(entailment=0.5, contradiction=0.7, combiner=combiner, least=0.3)
+    probs = [[0.5, 0.3, 0.2], [0.5, 0.3, 0.2], [0.9, 0.1, 0.0], [0.2, 0.8, 0.0], [0.1, 0.1, 0.8], None]
+    rows = [
+        {"overlap": overlap, "n_missing_names": names}
+        for overlap, names in ((1.0, 0), (1.0, 2), (0.0, 0), (1.0, 0), (0.2, 0), (1.0, 0))
+    ]
+
+    found = canary.decisions(rows, probs, thresholds)
+
+    assert found == ["entailment", "neutral", "neutral", "neutral", "contradiction", "no score"]
+
+
+def test_a_pair_keeps_what_a_combiner_weighs():
+    """The share of the claim's tokens that the premise holds, and how many of its names it lacks."""
+    pair = canary.Pair("a", "The Aurum card is free", "The Zenith card is free", "neutral")
+
+    row = canary.score([pair], stub_models.StubJudge(), 512, 3)["a"]
+
+    assert (row["overlap"], row["n_missing_names"]) == (0.8, 1)
 
 
 def test_a_score_that_is_gone_is_the_largest_difference():
@@ -113,7 +143,7 @@ def test_a_score_that_is_gone_is_the_largest_difference():
     now = record()
     now["pairs"]["c"] |= {"p": None, "error": canary.NOT_FINITE}
 
-    found = canary.compare(record(), now)
+    found = canary.compare(record(), now, THRESHOLDS)
 
     assert (found["max_difference"], found["max_pair"], found["drifted"]) == (1.0, "c", True)
 
@@ -124,7 +154,7 @@ def test_pairs_that_were_rewritten_are_not_compared():
     for row in now["pairs"].values():
         row["content"] += "!"
 
-    found = canary.compare(record(), now)
+    found = canary.compare(record(), now, THRESHOLDS)
 
     assert (found["n_compared"], found["new"], found["gone"], found["drifted"]) == (
         0,
@@ -266,7 +296,7 @@ def test_a_real_judge_in_another_dtype_moves(tmp_path: Path):
             record(pairs=scores, environment=ENVIRONMENT | {"dtype": tiny.dtype, "device": tiny.device_name})
         )
 
-    found = canary.compare(*nights)
+    found = canary.compare(*nights, THRESHOLDS)
 
     assert found["changed"] == [{"what": "dtype", "before": "float32", "now": "bfloat16"}]
     assert found["max_difference"] > 0

@@ -148,7 +148,13 @@ def test_the_command_reads_a_run_and_ends_with_json(demo, gold, states, monkeypa
     )
 
     assert check_demo.main() == 0
-    summary = json.loads(capsys.readouterr().out.splitlines()[-1])
+    lines = capsys.readouterr().out.splitlines()
+    heads = [k for k, line in enumerate(lines) if line.endswith("95% interval")]
+    assert len(heads) == 5
+    assert all(
+        lines[k - 2] == "" and lines[k - 1].endswith(":") for k in heads
+    )  # a sentence above each table
+    summary = json.loads(lines[-1])
     assert (summary["all"]["recall"]["value"], summary["all"]["n_claims"]) == (1.0, len(gold))
 
 

@@ -102,6 +102,40 @@ def test_usage_errors_are_code_2(arguments: list[str], line: str, tmp_path: Path
     assert line in result.stderr
 
 
+@pytest.mark.parametrize(
+    ("arguments", "where"),
+    [
+        (["calibrate", "x.toml", ""], "an argument"),
+        (["show", "r1", "--out", ""], "--out"),
+        (["show", "r1", "--out="], "--out"),
+        (["gate", "--baseline", " "], "--baseline"),
+        (["export", "", "--to", "csv"], "an argument"),
+        (["alert", ""], "an argument"),
+        (["import", "--from", "phoenix", "", "log"], "an argument"),
+    ],
+)
+def test_an_empty_place_is_no_place(arguments: list[str], where: str):
+    """An unset variable of a script would be the folder at hand otherwise: usage, code 2, for every command."""
+    result = invoke(*arguments)
+
+    assert result.exit_code == 2
+    assert f"Error: {where} is empty, expected a value" in result.stderr
+
+
+@pytest.mark.parametrize("key", ["read.logs", "decompose.model", "decompose.checker", "judge.card"])
+def test_an_empty_place_of_the_config_is_none_either(key: str, tmp_path: Path):
+    """Named with its section."""
+    path = jobs_fixture.write_config(tmp_path)
+
+    result = invoke("plan", str(path), "--date", "2026-11-28", "--set", f"{key}=")
+
+    section, _, name = key.partition(".")
+    assert (result.exit_code, result.stderr) == (
+        1,
+        f"Error: {path}: [{section}] {name} is empty, expected a place; fill it in\n",
+    )
+
+
 def test_a_day_without_a_log_is_named(tmp_path: Path):
     """No file for the day: the pattern that was looked for, and exit code 1."""
     path = jobs_fixture.write_config(tmp_path)

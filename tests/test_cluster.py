@@ -39,6 +39,10 @@ class StubJudge:
         with (self.folder / "starts").open("a") as lines:
             lines.write(f"{os.getpid()} {threads}\n")
 
+    def load(self):
+        now = time.time()
+        return now, now + 7
+
     def probabilities(self, premise_ids, claim_ids):
         fault = (self.folder / "fault").read_text()
         n_starts = len((self.folder / "starts").read_text().splitlines())
@@ -59,6 +63,9 @@ class StubLlm:
 
     def __init__(self, threads, *arguments):
         self.n, self.together = 0, asyncio.Event()
+
+    async def load(self):
+        return 0.0, 0.0
 
     async def complete(self, system, users, **options):
         self.n += 1
@@ -138,6 +145,14 @@ def test_a_model_that_fails_once_costs_no_shard(job, fault):
 
     assert (report.failures, n_answers(report), len(starts(job))) == ([], 12, 2)
     assert is_gone(starts(job)[0][0])
+
+
+def test_the_time_that_a_model_loads_is_told_apart(job):
+    """Once a shard, and not in the time of its tables."""
+    report = job()
+
+    assert report.loading_s == pytest.approx(7, abs=0.1)
+    assert (report.seconds["scores"], report.failures) == (0.0, [])
 
 
 def test_a_shard_that_kills_every_model_takes_no_other_with_it(job):

@@ -11,7 +11,8 @@ import jobs_fixture
 import pytest
 
 from claimscore.jobs import cluster
-from claimscore.jobs.config import Config, load_config
+from claimscore.jobs.config import Config
+from claimscore.jobs.config_file import load_config
 from claimscore.jobs.errors import ModelError
 
 ROOT = Path(__file__).parents[1]

@@ -10,7 +10,9 @@ import pytest
 from config_fixture import CARD, write
 
 from claimscore.jobs import config as config_module
-from claimscore.jobs.config import Combiner, Config, as_toml_like, load_card, load_config
+from claimscore.jobs import config_file
+from claimscore.jobs.config import Combiner, Config
+from claimscore.jobs.config_file import as_toml_like, load_card, load_config
 from claimscore.jobs.errors import ConfigError
 
 ROOT = Path(__file__).parents[1]
@@ -130,11 +132,11 @@ def test_the_effective_config_is_plain_and_whole(tmp_path):
     """`run.json` can hold every section and key, but the cards that are read from files."""
     shown = as_toml_like(load_config(write(tmp_path)))
 
-    kinds = config_module._SECTIONS
+    kinds = config_file._SECTIONS
     assert json.loads(json.dumps(shown)) == shown
     assert shown.keys() == kinds.keys()
     assert all(
-        set(shown[name]) == {f.name for f in dataclasses.fields(kind)} - config_module._NOT_IN_FILE
+        set(shown[name]) == {f.name for f in dataclasses.fields(kind)} - config_file._NOT_IN_FILE
         for name, kind in kinds.items()
     )
 
@@ -163,7 +165,7 @@ def test_a_config_cannot_be_changed(tmp_path):
 
 def test_config_and_sections_name_the_same_sections():
     """Every field of Config but the path is a section of the file."""
-    assert {f.name for f in dataclasses.fields(Config)} - {"path"} == set(config_module._SECTIONS)
+    assert {f.name for f in dataclasses.fields(Config)} - {"path"} == set(config_file._SECTIONS)
 
 
 def test_a_card_may_carry_a_combiner(tmp_path):

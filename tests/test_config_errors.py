@@ -3,7 +3,7 @@
 import pytest
 from config_fixture import CARD, NEEDED, write
 
-from claimscore.jobs.config import load_config
+from claimscore.jobs.config_file import load_config
 from claimscore.jobs.errors import ConfigError
 
 
@@ -205,7 +205,7 @@ def test_a_folder_is_no_file(tmp_path):
     (tmp_path / "job.toml").mkdir()
 
     assert refusal(tmp_path / "job.toml") == (
-        "FILE: cannot be read: [Errno 21] Is a directory: 'FILE'; expected a UTF-8 TOML file"
+        "FILE: cannot be read: Is a directory; expected a UTF-8 TOML file"
     )
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 import pytest
 from config_fixture import CARD, write
 
-from claimscore.jobs import config as config_module
+from claimscore.jobs import config_file
 from claimscore.jobs.config import (
     Combiner,
     JudgeCard,
@@ -15,10 +15,10 @@ from claimscore.jobs.config import (
     RefereeCard,
     SamplesConfig,
     fingerprint,
-    load_config,
 )
+from claimscore.jobs.config_file import load_config
 
-SECTIONS = [*config_module._SECTIONS.values(), JudgeCard, RefereeCard]
+SECTIONS = [*config_file._SECTIONS.values(), JudgeCard, RefereeCard]
 TABLES = {
     "judge_card": JudgeCard(name="a", model="m", entailment=0.5),
     "checker_card": JudgeCard(name="b", model="m", entailment=0.5),

@@ -6,7 +6,9 @@ import json
 import os
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
+import huggingface_hub
 import jobs_fixture
 import pytest
 import tiny_deberta
@@ -150,14 +152,78 @@ def test_a_log_without_rows_is_no_log(light: None, config: Config, tmp_path: Pat
     assert findings(config)["log"].status == FAIL
 
 
-def test_a_hub_id_is_not_fetched(light: None, config: Config, monkeypatch: pytest.MonkeyPatch):
-    """Looking must cost nothing: with the client installed it is a word, without it it would stop the run."""
-    statuses = []
-    for spec in (object(), None):
-        monkeypatch.setattr(doctor_checks.importlib.util, "find_spec", lambda _, spec=spec: spec)
-        statuses.append(findings(config, "decompose.model=owner/name")["decomposer"].status)
+def test_a_hub_id_needs_its_client(light: None, config: Config, monkeypatch: pytest.MonkeyPatch):
+    """Without it the run would stop at the first model."""
+    monkeypatch.setattr(doctor_checks.importlib.util, "find_spec", lambda _: None)
 
-    assert statuses == [WARN, FAIL]
+    found = findings(config, "decompose.model=owner/name")["decomposer"]
+
+    assert (found.status, found.fix) == (FAIL, "pip install 'claimscore[hub]'")
+
+
+@pytest.fixture
+def hub(monkeypatch: pytest.MonkeyPatch):
+    """A hub without a network: id -> what its cache holds, and what the hub has; nothing is ever fetched."""
+    cache: dict[str, Path] = {}
+    there: dict[str, dict[str, int]] = {}
+
+    def snapshot(model: str, *, local_files_only: bool = False, **_: object) -> str:
+        assert local_files_only, "doctor downloads nothing"
+        if model not in cache:
+            raise huggingface_hub.errors.LocalEntryNotFoundError("not there")
+        return str(cache[model])
+
+    def info(_: object, model: str, **__: object) -> SimpleNamespace:
+        if model not in there:
+            raise ConnectionError("no route to the hub\nand more lines")
+        return SimpleNamespace(
+            siblings=[SimpleNamespace(rfilename=name, size=n) for name, n in there[model].items()]
+        )
+
+    monkeypatch.setattr(huggingface_hub, "snapshot_download", snapshot)
+    monkeypatch.setattr(huggingface_hub.HfApi, "model_info", info)
+    return SimpleNamespace(cache=cache, there=there)
+
+
+def test_a_hub_model_in_the_cache_is_looked_at_there(light: None, config: Config, hub, tmp_path: Path):
+    """As a folder is: weights, fingerprint, tokenizer."""
+    hub.cache |= {"owner/judge": tmp_path / "model", "owner/llm": tmp_path / "llm"}
+    card = tmp_path / "judge.toml"
+    card.write_text(card.read_text().replace("./model", "owner/judge"))
+
+    found = findings(config, "decompose.model=owner/llm")
+
+    assert (found["judge"].status, found["decomposer"].status) == (OK, OK)
+    assert found["judge"].found.startswith("stub: owner/judge: in the hub's cache, safetensors of ")
+    assert found["judge"].found.endswith("tokenizer and config are readable")
+
+
+def test_a_hub_model_that_a_run_would_fetch_is_said(light: None, config: Config, hub, tmp_path: Path):
+    """With its size; half of it in the cache is none of it."""
+    hub.cache["owner/half"] = tmp_path / "half"
+    (tmp_path / "half").mkdir()
+    hub.there |= {
+        "owner/half": {"model.safetensors": 3 << 20, "pytorch_model.bin": 1},
+        "owner/bin": {"pytorch_model.bin": 1},
+    }
+
+    half = findings(config, "decompose.model=owner/half")["decomposer"]
+    pickled = findings(config, "decompose.model=owner/bin")["decomposer"]
+
+    assert (half.status, half.found) == (WARN, "owner/half: not in the hub's cache; the hub has it, 3 MiB")
+    assert half.fix.endswith("hf download owner/half")
+    assert (pickled.status, "without safetensors" in pickled.found) == (FAIL, True)
+
+
+def test_a_hub_model_that_cannot_be_had_would_stop_the_run(light: None, config: Config, hub):
+    """Neither on this machine nor given: why, in a line, and what to do."""
+    found = findings(config, "decompose.model=owner/gone")["decomposer"]
+
+    assert found.status == FAIL
+    assert found.found == (
+        "not in the hub's cache, and the hub did not give it: owner/gone: ConnectionError: no route to the hub"
+    )
+    assert "fetch the folder elsewhere" in found.fix
 
 
 def test_a_guessed_threshold_is_said(light: None, config: Config, tmp_path: Path):

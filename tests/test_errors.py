@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pickle
 
-from claimscore.jobs.errors import InputError
+import pytest
+
+from claimscore.jobs.errors import ConfigError, InputError, ModelError, OutputError
 
 
 def test_a_message_is_one_printable_line():
@@ -13,3 +15,11 @@ def test_a_message_is_one_printable_line():
 
     assert str(err) == "a.parquet: found ' [31m x y ', expected text"
     assert str(pickle.loads(pickle.dumps(err))) == str(err)
+
+
+@pytest.mark.parametrize("kind", [ConfigError, InputError, ModelError, OutputError])
+def test_no_message_holds_the_keys_of_a_place(kind: type[Exception]):
+    """Whoever words an error may quote a place as it was given."""
+    err = kind("s3://KEY:SECRET@bucket/x?token=SECRET: no such file, beside 's3://KEY:SECRET@bucket/y'")
+
+    assert str(err) == "s3://bucket/x: no such file, beside 's3://bucket/y'"

@@ -68,6 +68,26 @@ def test_ids_and_claims_are_guarded_too():
     assert "\n=" not in row["claims"]
 
 
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("a\u202efdp.exe", "afdp.exe"),
+        ("co\u00adop\u200beration\ufeff", "cooperation"),
+        ("\u200b=1+1", "'=1+1"),
+        ("a\x85b\u2028c", "a b c"),
+        (
+            "\u0646\u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645",
+            "\u0646\u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645",
+        ),
+    ],
+)
+def test_what_cannot_be_seen_is_not_written(text, shown):
+    """Direction marks, soft hyphens and zero-width blanks go; a joiner that a script writes with stays."""
+    (row,) = rows([fixture.answer("r", question=text)])
+
+    assert row["question"] == shown
+
+
 def test_numbers_stay_numbers():
     """They are ours, and a minus before one is no formula."""
     (row,) = rows([fixture.answer("r", groundedness=0.5)])

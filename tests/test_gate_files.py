@@ -10,9 +10,11 @@ import pytest
 import report_fixture as fixture
 from click.testing import CliRunner, Result
 
+from claimscore.jobs import golden
 from claimscore.jobs.cli import main
 from claimscore.jobs.config import StoreConfig
 from claimscore.jobs.errors import InputError
+from claimscore.jobs.gate import NEEDED_COLUMNS
 from claimscore.jobs.gate_files import parse_drop
 from claimscore.jobs.layout import TableFile
 from claimscore.jobs.records import ANSWERS, REFEREE, VERDICTS
@@ -151,6 +153,60 @@ def test_failures_are_one_line_and_code_1(out: str, arguments, line):
     result = gate("--out", out, *arguments)
 
     assert (1, f"Error: {line.format(out=out)}\n") == (result.exit_code, result.stderr)
+
+
+def evaluation(path: Path, n: int = 40, **changes: object) -> Path:
+    """A file of `claimscore evaluate` of `n` answers to questions of their own; `changes` to the third."""
+    columns = list(NEEDED_COLUMNS)
+    answers = fixture.answers([fixture.answer(f"r{k}", question=f"{k}?") for k in range(n)]).select(columns)
+    items = answers.to_pylist()
+    items[2] |= changes
+    path.write_text(json.dumps({"kind": golden.EVALUATION, "items": items}))
+    return path
+
+
+def test_one_file_under_two_names_is_one_side(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """`base.json` against `./base.json` compares nothing."""
+    monkeypatch.chdir(tmp_path)
+    evaluation(tmp_path / "base.json")
+
+    result = gate("--candidate", "base.json", "--baseline", "./base.json")
+
+    assert (result.exit_code, "candidate and baseline are the same answers" in result.stderr) == (1, True)
+
+
+def test_a_file_that_is_not_there_is_told_once(tmp_path: Path):
+    """Its path stands in the line once, and no number of the operating system."""
+    base, gone = evaluation(tmp_path / "base.json"), tmp_path / "gone.json"
+
+    result = gate("--candidate", str(base), "--baseline", str(gone))
+
+    line = f"{gone}: cannot be read: No such file or directory; expected the JSON file that `claimscore evaluate --to FILE.json` writes"
+    assert (1, f"Error: {line}\n") == (result.exit_code, result.stderr)
+
+
+@pytest.mark.parametrize(
+    ("changes", "found"),
+    [
+        (
+            {"n_supported": 4, "n_scored": 3, "n_claims": 3},
+            "n_supported is 4 of n_scored = 3, expected 0 to 3",
+        ),
+        ({"n_supported": -1}, "n_supported is -1 of n_scored = 1, expected 0 to 1"),
+        (
+            {"n_citation_ok": 2, "n_cited_claims": 1},
+            "n_citation_ok is 2 of n_cited_claims = 1, expected 0 to 1",
+        ),
+        ({"n_scored": 9, "n_claims": 8}, "n_scored is 9 of n_claims = 8, expected 0 to 8"),
+    ],
+)
+def test_a_part_larger_than_its_whole_opens_no_gate(changes: dict, found: str, tmp_path: Path):
+    """A file that somebody wrote in is named with the item."""
+    path = evaluation(tmp_path / "base.json", **changes)
+
+    result = gate("--candidate", str(evaluation(tmp_path / "new.json")), "--baseline", str(path))
+
+    assert (1, f"Error: {path}: item 3: {found}; evaluate again\n") == (result.exit_code, result.stderr)
 
 
 def test_an_unknown_metric_is_a_usage_error(out: str):

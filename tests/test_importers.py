@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 from imports_fixture import FEE, POOL, llm, retriever, root, run_import, span
 
 from claimscore.jobs.cli import main
-from claimscore.jobs.config import load_config
+from claimscore.jobs.config_file import load_config
 from claimscore.jobs.errors import InputError
 from claimscore.jobs.import_citations import settle
 from claimscore.jobs.import_documents import documents_of
@@ -765,6 +765,11 @@ def test_bytes_that_are_no_text_put_their_row_aside(tmp_path: Path):
         ("a.parquet", b"PAR1 no", "a.parquet: cannot be read"),
         ("a.jsonl", b"\x00\x01\n[1\n", "a.jsonl: none of its 2 rows can be read: unparsable_json"),
         ("a.txt", b"hello", "no file of a known kind among 1"),
+        (
+            "a.jsonl",
+            [root("\ud800"), root("\ud800", trace="a2")],
+            "no spans of phoenix in 2 rows, 2 of them put aside, 2: invalid_utf8: 'utf-8' codec can't encode",
+        ),
         (
             "a.jsonl",
             [{"foo": 1}],

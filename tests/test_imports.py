@@ -18,7 +18,7 @@ PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 PROVIDED_BY = importlib.metadata.packages_distributions()
 
 # Everyone may import these; they import each other only in this order.
-BASE = ("errors", "uri", "records", "config", "frames")
+BASE = ("uri", "errors", "records", "config", "frames")
 
 IMPORTERS = tuple(
     f"import_{tool}" for tool in ("langfuse", "langsmith", "mlflow", "otlp", "phoenix", "trulens")
@@ -29,6 +29,7 @@ MAY_IMPORT = {
     "errors": (),
     "records": (),
     "config": (),
+    "config_file": (),
     "frames": (),
     # The log: a stage, and the parts that only it is made of.
     "uri": (),
@@ -53,6 +54,7 @@ MAY_IMPORT = {
         *("columns", "import_spans", "import_texts", "import_values", "literals", "logfile"),
     ),
     "import_citations": ("import_spans", "import_values", "provider"),
+    "import_content": ("import_citations", "import_documents", "import_spans", "import_texts"),
     "import_evidence": ("import_spans",),
     "import_traces": ("import_citations", "import_evidence", "import_spans"),
     "import_envelope": ("import_values",),
@@ -60,7 +62,8 @@ MAY_IMPORT = {
     **dict.fromkeys(
         IMPORTERS,
         (
-            *("import_citations", "import_documents", "import_envelope", "import_phoenix", "import_spans"),
+            *("import_citations", "import_content", "import_documents", "import_envelope", "import_phoenix"),
+            "import_spans",
             *("import_texts", "import_values", "literals"),
         ),
     ),
@@ -124,7 +127,7 @@ MAY_IMPORT = {
     # Files.
     "store": ("layout", "output"),
     "layout": (),
-    "output": (),
+    "output": ("wholefile",),
     "shards": (),
     # What joins the stages: one page, the files around it, a day, a cluster.
     "pipeline": (
@@ -154,16 +157,17 @@ MAY_IMPORT = {
     "signals": ("citations", "evidence", "rules", "triage", "windows"),
     "plan": ("checkpoint", "layout", "store"),
     "privacy": (),
-    "shard_run": ("consistency", "pipeline", "plan", "privacy", "read", "store"),
+    "shard_run": ("pipeline", "plan", "privacy", "read", "shard_samples", "store"),
+    "shard_samples": ("consistency", "pipeline", "plan", "store"),
     "nightly": ("layout", "metrics", "pipeline", "plan", "read", "shard_run", "shards", "store"),
-    "estimate": ("nightly", "plan", "read", "segment", "store", "windows"),
+    "estimate": ("config_file", "nightly", "plan", "read", "segment", "store", "windows"),
     "cluster": ("actors", "nightly", "pipeline", "plan", "shard_run", "store"),
     "actors": ("judge", "llm", "pairs"),
     # The command line.
     "options": (),
     "progress": (),
     "reports": ("compare", "metrics", "progress", "referee_words", "store"),
-    "operate": ("cluster", "estimate", "nightly", "plan", "progress", "store"),
+    "operate": ("config_file", "cluster", "estimate", "nightly", "plan", "progress", "store"),
     # The morning report: figures, words, forms, files.
     "trend": (),
     "concentration": (),
@@ -186,6 +190,7 @@ MAY_IMPORT = {
     "gate": ("metrics",),
     "cli_joins": ("import_counts", "import_documents", "import_spans", "imports", "options"),
     "cli": (
+        "config_file",
         "cli_export",
         "cli_golden",
         "cli_joins",
@@ -203,7 +208,7 @@ MAY_IMPORT = {
     "sending": (),
     "wholefile": (),
     "published": ("output", "sending"),
-    "export_csv": ("exports",),
+    "export_csv": ("exports", "hidden"),
     "export_events": (),
     "export_langfuse": ("exports", "published", "sending"),
     "export_langsmith": ("published", "sending"),
@@ -227,7 +232,15 @@ MAY_IMPORT = {
     "alert_files": (
         *("alerts", "gate_files", "progress", "report_words", "reports", "sending", "store", "trend"),
     ),
-    "cli_export": ("alert_files", "alerts", "export_files", "options", "report_files", "wholefile"),
+    "cli_export": (
+        "config_file",
+        "alert_files",
+        "alerts",
+        "export_files",
+        "options",
+        "report_files",
+        "wholefile",
+    ),
     # Trust in the judge.
     "trust": ("metrics",),
     "calibrate": ("trust",),
@@ -244,7 +257,7 @@ MAY_IMPORT = {
             "trust",
         ),
     ),
-    "calibration_files": ("wholefile", "read", "shards"),
+    "calibration_files": ("config_file", "wholefile", "read", "shards"),
     "calibration_run": (
         *(
             "actors",
@@ -265,14 +278,22 @@ MAY_IMPORT = {
         *("calibration_files", "label_sheet", "labelling", "progress", "read", "reports", "shards", "store"),
         *("thresholds", "trust"),
     ),
-    "canary": (),
+    "canary": ("rules", "thresholds"),
     "canary_run": (
         *("actors", "canary", "checkpoint", "judge", "layout", "pipeline", "plan", "progress", "store"),
         *("thresholds", "windows"),
     ),
-    "doctor": ("doctor_checks", "progress"),
+    "doctor": ("config_file", "doctor_checks", "progress"),
     "doctor_checks": ("checkpoint", "logfile", "output", "read", "shards", "tokenizer"),
-    "cli_trust": ("calibration_run", "calibration_text", "canary_run", "doctor", "label_run", "options"),
+    "cli_trust": (
+        "config_file",
+        "calibration_run",
+        "calibration_text",
+        "canary_run",
+        "doctor",
+        "label_run",
+        "options",
+    ),
     "gate_files": (
         "wholefile",
         "gate",
@@ -310,6 +331,7 @@ MAY_IMPORT = {
     "golden_words": ("gate_files", "golden", "report_words", "sheets"),
     "cli_golden": (
         *(
+            "config_file",
             "evaluate",
             "gate",
             "golden_words",
@@ -447,7 +469,13 @@ def test_the_command_line_starts_with_click_alone():
         if i.at_start and i.module.split(".")[0] not in sys.stdlib_module_names
     }
 
-    light = {"config", "errors", "options", *(name for name in FILES if name.startswith("cli_"))}
+    light = {
+        "config",
+        "config_file",
+        "errors",
+        "options",
+        *(name for name in FILES if name.startswith("cli_")),
+    }
     assert at_start <= {"click", *(f"claimscore.jobs.{name}" for name in light)}
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from pathlib import Path
 
@@ -11,12 +12,14 @@ import pyarrow.parquet as pq
 import pytest
 import stub_models
 
-from claimscore.jobs import operate
+from claimscore.jobs import estimate, operate, progress, shard_run
 from claimscore.jobs.config import Config
+from claimscore.jobs.config_file import load_config
 from claimscore.jobs.errors import InputError, ModelError
 from claimscore.jobs.nightly import DayReport, execute_here, plan_day, run_day
 from claimscore.jobs.pipeline import Models
 from claimscore.jobs.plan import TABLES, Weights
+from claimscore.jobs.shard_run import run_shard
 from claimscore.jobs.store import Store
 
 DATE = jobs_fixture.DATE
@@ -296,6 +299,128 @@ def test_a_bad_file_leaves_the_rest_unharmed(job: Config, tmp_path: Path):
 
     assert table(job, "answers", report.series).num_rows == 6
     assert len(report.failures) == 2
+
+
+def test_a_corrected_file_beside_a_bad_one_is_not_counted_twice(job: Config, tmp_path: Path):
+    """Its old shards go although something failed; those of the file that cannot be read stay."""
+    jobs_fixture.write_log(
+        tmp_path,
+        [row | {"request_id": f"b{k}"} for k, row in enumerate(jobs_fixture.log_rows(2))],
+        name="b.parquet",
+    )
+    run(job)
+    jobs_fixture.write_log(tmp_path, jobs_fixture.log_rows(3))
+    (tmp_path / "logs" / DATE / "b.parquet").write_bytes(b"not parquet at all")
+
+    report = run(job)
+
+    ids = table(job, "answers", report.series).column("request_id").to_pylist()
+    assert sorted(ids) == ["b0", "b1", "r0", "r1", "r2"]
+    assert (len(report.failures), len(report.warnings)) == (1, 2)  # two shards of the old file
+
+
+def mapping(folder: Path, columns: str) -> Config:
+    """The deployment with columns of its own."""
+    path = jobs_fixture.write_config(folder)
+    path.write_text(
+        path.read_text().replace("shard_rows = 3\n", f"shard_rows = 3\ncolumns = {{ {columns} }}\n")
+    )
+    return load_config(path)
+
+
+def test_pairs_of_variants_have_a_count_of_their_own(job: Config, tmp_path: Path):
+    """What the judge is asked beside the rows of the scores: claims with another value, and in the premise's writing."""
+    chunk = {"id": "c1", "text": "The refund window is 60 days and the trial 14 days.", "score": 1.0}
+    jobs_fixture.write_log(tmp_path, [row | {"chunks": [chunk]} for row in jobs_fixture.log_rows(3)])
+    models = Models(stub_models.StubLlm(), stub_models.StubJudge(), judge := stub_models.StubJudge())
+
+    report = run(job, models)
+
+    scores, samples = (report.counts[name] for name in ("scores", "sample_scores"))
+    assert scores["n_variant_pairs"] == report.n_made_of["n_variant_pairs"] > 0
+    assert judge.n_pairs == scores["n_pairs"] + scores["n_variant_pairs"] + samples["n_pairs"]
+    assert scores["n_variant_tokens"] > 5 * scores["n_variant_pairs"]
+
+
+def test_the_time_that_models_load_is_in_no_rate(job: Config, monkeypatch: pytest.MonkeyPatch):
+    """A run of ten rows would else tell the next plan that a pair takes seconds; it is told beside the work."""
+    clock = {"now": 0.0, "loading": 0.0}
+
+    class Slow(stub_models.StubJudge):
+        def probabilities(self, premise_ids, claim_ids):
+            if not self.n_calls:
+                clock["now"], clock["loading"] = clock["now"] + 90.0, 90.0
+            clock["now"] += 1.0
+            return super().probabilities(premise_ids, claim_ids)
+
+    monkeypatch.setattr(shard_run.time, "perf_counter", lambda: clock["now"])
+    store = Store(job.store.out, job.store)
+    plan = plan_day(job, store, Weights.of(job), DATE)
+    models = Models(stub_models.StubLlm(), stub_models.StubJudge(), judge := Slow())
+
+    def execute(tasks, fs):
+        for task in tasks:
+            yield task, run_shard(task, job, store, models, fs, loading=lambda: clock["loading"])
+
+    report = run_day(job, store, plan, execute)
+    estimate.remember(store, dataclasses.asdict(report), 1)
+    (Path(job.store.out) / "state" / "manifests").rename(Path(job.store.out) / "gone")
+    cost = estimate.plan_days(job, [DATE])["days"][0]["estimate"]
+
+    assert report.seconds["scores"] + report.seconds["sample_scores"] == judge.n_calls
+    assert (report.loading_s, cost["loading_s"]) == (90.0, 90.0)
+    assert cost["n_variant_pairs"] == report.n_made_of["n_variant_pairs"]
+    assert cost["model_s"] == pytest.approx(report.seconds["scores"], abs=0.2)
+
+
+def test_a_run_shows_that_models_load(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
+    """Before anything is made there is a line every quarter of a minute, also where no terminal is."""
+    now = {"s": 0.0}
+    monkeypatch.setattr(progress.time, "monotonic", lambda: now["s"])
+    with progress.RunProgress(DATE, 3) as shown:
+        for second in range(0, 80, 2):
+            now["s"] = float(second)
+            shown.show({"shards": 0})
+        now["s"] += 1
+        shown.show({"shards": 1, "claims": 12})
+
+    lines = capsys.readouterr().err.splitlines()
+    assert lines[0] == f"{DATE}: 0/3 shards, models load, the first claims are made, 0 s"
+    assert [line.split(", ")[-1] for line in lines] == ["0 s", "16 s", "32 s", "48 s", "64 s", "79 s"]
+    assert lines[-1].startswith(f"{DATE}: 1/3 shards, 0.2 claims/s")
+
+
+def test_a_mapped_column_that_is_not_there_is_told(job: Config, tmp_path: Path):
+    """It is null in the rows of the file that lacks it: counted and said, by the plan and by the run; nobody's own names are."""
+    rows = [row | {"team": "cards"} for row in jobs_fixture.log_rows(9)[6:]]
+    jobs_fixture.write_log(tmp_path, rows, name="part-1.parquet")
+    config = mapping(tmp_path, 'topic = ["dept", "team"], question = "question", ts = "when", model = []')
+
+    planned = estimate.plan_days(config, [DATE])["days"][0]
+    report = run(config)
+
+    said = [
+        f"{DATE}: column {name!r}, which [read.columns] maps, is in no column of {n} of 9 rows: read as null; mend the mapping "
+        "or take it out"
+        for name, n in (("topic", 6), ("ts", 9))
+    ]
+    assert planned["absent_columns"] == report.absent_columns == {"topic": 6, "ts": 9}
+    assert planned["warnings"] == report.warnings == said
+    assert run(config).warnings == said  # a second run, which makes nothing
+
+
+def test_a_plan_sees_a_missing_column_as_a_run_does(job: Config, tmp_path: Path):
+    """Of one file it is a line of the plan; where no file can be used there is nothing to plan."""
+    path = jobs_fixture.write_log(tmp_path, [{"request_id": "x", "answer": "a"}], name="lacks.parquet")
+    line = f"{path}: no column 'chunks' for 'chunks', found 'request_id', 'answer'; map the column under [read.columns]"
+
+    planned = estimate.plan_days(job, [DATE])["days"][0]
+    (tmp_path / "logs" / DATE / "part-0.parquet").unlink()
+    with pytest.raises(InputError) as caught:
+        estimate.plan_days(job, [DATE])
+
+    assert planned["unreadable"] == [line]
+    assert str(caught.value) == line
 
 
 def test_repeats_across_files_are_accounted_for(job: Config, tmp_path: Path):

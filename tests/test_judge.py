@@ -11,7 +11,7 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from claimscore.jobs import judge as judge_module
-from claimscore.jobs.config import load_card
+from claimscore.jobs.config_file import load_card
 from claimscore.jobs.judge import Judge, load_tokenizer
 
 ROOT = Path(__file__).parents[1]

@@ -9,7 +9,7 @@ import pytest
 import tiny_deberta as tiny
 from safetensors.torch import load_file, save_file
 
-from claimscore.jobs.config import load_card
+from claimscore.jobs.config_file import load_card
 from claimscore.jobs.errors import ModelError
 from claimscore.jobs.judge import SELF_TEST, class_columns
 from claimscore.jobs.tokenizer import load_tokenizer

@@ -12,7 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from claimscore.jobs import referee
-from claimscore.jobs.config import RefereeConfig, load_referee_card
+from claimscore.jobs.config import RefereeConfig
+from claimscore.jobs.config_file import load_referee_card
 from claimscore.jobs.errors import ConfigError
 from claimscore.jobs.prompt_texts import defused
 from claimscore.jobs.records import RefereeWord

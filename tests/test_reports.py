@@ -102,6 +102,34 @@ def test_an_unknown_answer_is_named(out: str):
     assert "none in quarantine" in result.stderr
 
 
+def test_show_tells_of_a_row_of_the_same_id_in_quarantine(tmp_path: Path):
+    """An identical row twice: one is the answer, and nobody would look for the other."""
+    jobs_fixture.write_log(tmp_path, [*jobs_fixture.log_rows(2), jobs_fixture.log_rows(1)[0]])
+    run(jobs_fixture.make_config(tmp_path))
+
+    text = CliRunner().invoke(main, ["show", "r0", "--out", str(tmp_path / "out")]).output
+    other = CliRunner().invoke(main, ["show", "r1", "--out", str(tmp_path / "out")]).output
+
+    line = f"another row of {jobs_fixture.DATE} is in quarantine (repeat_of_identical_row: first at row 0 of "
+    assert line in " ".join(text.split())
+    assert "quarantine" not in other
+
+
+def test_show_says_what_the_ids_of_chunks_without_any_mean(tmp_path: Path):
+    """`c0` beside the mark [1] reads like another chunk."""
+    rows = [row | {"chunks": [c["text"] for c in row["chunks"]]} for row in jobs_fixture.log_rows(1)]
+    jobs_fixture.write_log(tmp_path, rows)
+    run(jobs_fixture.make_config(tmp_path))
+
+    text = CliRunner().invoke(main, ["show", "r0", "--out", str(tmp_path / "out")]).output
+
+    assert "    c0: The refund window is 60 days." in text
+    assert (
+        "chunks without an id are called by their place: c0 is the first, as a rule the one that [1] marks"
+        in " ".join(text.split())
+    )
+
+
 def test_show_finds_an_answer_in_quarantine(tmp_path: Path):
     """Why, which row of which file, and what to do; rather than that there is no such answer."""
     rows = jobs_fixture.log_rows()

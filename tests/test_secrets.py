@@ -10,7 +10,8 @@ import stub_models as stub
 from click.testing import CliRunner
 
 from claimscore.jobs.cli import main
-from claimscore.jobs.config import ReadConfig, StoreConfig, load_config
+from claimscore.jobs.config import ReadConfig, StoreConfig
+from claimscore.jobs.config_file import load_config
 from claimscore.jobs.errors import ConfigError
 
 SECRET = "hunter2/+Qz"
@@ -71,6 +72,38 @@ def test_the_readers_refuse_them_too(command):
     assert done.exit_code == 1
     assert "credentials" in done.output
     assert "hunter2" not in done.output
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["run", "{uri}", "--date", "2026-11-28"],
+        ["run", "{config}", "--date", "{uri}"],
+        ["plan", "{config}", "--date", "2026-11-28", "--set", "judge.card={uri}"],
+        ["plan", "{config}", "--date", "2026-11-28", "--set", "decompose.model={uri}"],
+        ["plan", "{config}", "--date", "2026-11-28", "--judge", "{uri}"],
+        ["calibrate", "{config}", "{uri}"],
+        ["canary", "{config}", "--pairs", "{uri}"],
+        ["label", "--read", "{uri}", "--to", "labels.parquet"],
+        ["evaluate", "{config}", "{uri}"],
+        ["gate", "--baseline", "{uri}", "--candidate", "{uri}"],
+        ["export", "{uri}", "--to", "csv", "--date", "2026-11-28"],
+        ["alert", "{uri}"],
+        ["report", "--out", "{uri}"],
+        ["import", "--from", "phoenix", "{uri}", "log"],
+    ],
+)
+def test_no_command_shows_the_credentials_of_a_place(arguments: list[str], tmp_path: Path):
+    """Whichever argument a place is given as, the line says what is wrong with it, without its keys."""
+    config = str(jobs_fixture.write_config(tmp_path))
+    uri = "s3://AKIAKEY:hunter2@bucket/x.json?region=nowhere&secret_key=hunter2"
+    given = [argument.replace("{uri}", uri).replace("{config}", config) for argument in arguments]
+
+    done = CliRunner().invoke(main, given)
+
+    assert done.exit_code in (1, 2)
+    assert "hunter2" not in done.output
+    assert "AKIAKEY" not in done.output
 
 
 def test_credentials_of_the_environment_are_written_nowhere(tmp_path, monkeypatch):

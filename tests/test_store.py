@@ -140,6 +140,7 @@ def test_what_a_manifest_holds(store):
         "parts": PARTS,
         "content": hashlib.sha256(data).hexdigest()[:16],
         "read": {},
+        "source": "",
         "rows": 3,
         "bytes": len(data),
         "counts": {"answers": 2},

@@ -17,6 +17,7 @@ from claimscore.jobs.uri import shown
         ("s3://bucket/prefix", "s3://bucket/prefix"),
         ("S3://KEY:SECRET@bucket/x?secret=1", "S3://bucket/x"),
         ("cannot list 's3://KEY:SECRET@b/x?secret=1': no answer", "cannot list 's3://b/x': no answer"),
+        ("s3:/KEY:SECRET@bucket/x: no such file", "s3:/bucket/x: no such file"),
         ("/data/logs/date=2026-11-28/*.parquet", "/data/logs/date=2026-11-28/*.parquet"),
         ("logs?x", "logs?x"),
         ("", ""),

@@ -40,6 +40,10 @@ class Judge:
         leave_pid("judge", Path(card.model).parent)
         self._judge = stub_models.StubJudge()
 
+    def load(self) -> tuple[float, float]:
+        """Nothing to load."""
+        return 0.0, 0.0
+
     def probabilities(self, premise_ids: Any, claim_ids: Any) -> Any:
         """See StubJudge."""
         time.sleep(PAUSE_S)
@@ -52,6 +56,10 @@ class Llm:
     def __init__(self, _: int, model: str, *__: object) -> None:
         leave_pid("llm", Path(model).parent)
         self._llm = stub_models.StubLlm()
+
+    async def load(self) -> tuple[float, float]:
+        """Nothing to load."""
+        return 0.0, 0.0
 
     async def complete(self, *arguments: Any, **options: Any) -> Any:
         """See StubLlm."""

@@ -13,7 +13,8 @@ import pyarrow as pa
 
 from claimscore.jobs import blocks, consistency, decompose, inline, literals, quotes, rules, segment
 from claimscore.jobs.citations import parse_citations
-from claimscore.jobs.config import CitationsConfig, SegmentConfig, load_config
+from claimscore.jobs.config import CitationsConfig, SegmentConfig
+from claimscore.jobs.config_file import load_config
 from claimscore.jobs.errors import ConfigError
 from claimscore.jobs.hidden import visible
 from claimscore.jobs.provider import place_citations

@@ -92,7 +92,7 @@ class DemoJudge:
     """The demo's judge and tokenizer in this process."""
 
     def __init__(self) -> None:
-        from claimscore.jobs.config import load_card
+        from claimscore.jobs.config_file import load_card
         from claimscore.jobs.judge import Judge
         from claimscore.jobs.tokenizer import load_tokenizer
 
