@@ -15,7 +15,7 @@ import sys
 import tempfile
 import time
 import types
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -102,10 +102,10 @@ class Stubs:
 
 
 @contextmanager
-def stages_in_cpu_seconds() -> Iterator[None]:
-    """Have the shards' stages timed in CPU seconds of this process, so that what else runs here does not count."""
+def stages_timed_by(clock: Callable[[], Any]) -> Iterator[None]:
+    """Have the shards' stages timed by `clock`: CPU seconds of this process leave out what else runs here."""
     before = shard_run.time
-    shard_run.time = types.SimpleNamespace(perf_counter=time.process_time)  # type: ignore[assignment]
+    shard_run.time = types.SimpleNamespace(perf_counter=clock)  # type: ignore[assignment]
     try:
         yield
     finally:
@@ -121,7 +121,7 @@ def day(config: Any, store: Store, stubs: Stubs, date: str) -> DayReport:
 def run(log: Path, shard_rows: int) -> dict[str, Any]:
     """One day over `log`: CPU by stage, counts, and the time of a second run that finds all fresh."""
     stubs = Stubs()
-    with tempfile.TemporaryDirectory() as folder, stages_in_cpu_seconds():
+    with tempfile.TemporaryDirectory() as folder, stages_timed_by(time.process_time):
         config = load_config(write_config(Path(folder), log, shard_rows))
         store = Store(config.store.out, config.store)
         began, cpu = time.perf_counter(), time.process_time()

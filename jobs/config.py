@@ -285,7 +285,7 @@ class TriageConfig:
     """`[triage]`: which answers are high-risk, so that samples are asked for."""
 
     topics: tuple[str, ...] = ()
-    """Topics whose answers are always high-risk."""
+    """Topics whose answers are always high-risk, and always get samples."""
     low_logprob: float = -2.3
     """A number or name whose token has a log-probability below this makes the answer high-risk (p < 0.1)."""
     entailment: float = 0.8
@@ -298,7 +298,8 @@ class TriageConfig:
     random_share: float = 0.01
     """Share of the other answers taken at random, by a hash of the request id."""
     max_share: float = 0.2
-    """Cap on the share of a shard's answers; the riskiest are kept."""
+    """Share of the high-risk answers that get samples, and so of all answers at most, those of `topics` apart; drawn by
+    a hash of the request id, so that no row decides for another."""
 
     def __post_init__(self) -> None:
         _fraction("triage", self, "entailment", "near_threshold", "random_share", "max_share")

@@ -41,6 +41,8 @@ class ChunkIds:
     by_position: bool
     """False where ids are numbers that positions could be taken for: then only ids count."""
     first_number: int
+    has_long_numbers: bool
+    """Some id is a number of five digits or more."""
 
     @classmethod
     def of(cls, ids: Sequence[str], first_number: int) -> ChunkIds:
@@ -57,6 +59,7 @@ class ChunkIds:
             shapes,
             not clash,
             first_number,
+            any(i.isdigit() and len(i) > 4 for i in ids),
         )
 
     def at(self, number: int) -> str | None:
@@ -127,8 +130,7 @@ def _item(item: str, bare: str, chunks: ChunkIds, *, prefixed: bool) -> tuple[li
 def _numbers(first: int, last: int, chunks: ChunkIds, *, prefixed: bool) -> tuple[list[str], bool] | None:
     """Ids at the positions first..last; years and long numbers are no positions unless a word says so."""
     if first >= 1000 and not prefixed:
-        long_ids = first > 9999 and any(i.isdigit() and len(i) > 4 for i in chunks.ids)
-        return ([], True) if long_ids else None
+        return ([], True) if first > 9999 and chunks.has_long_numbers else None
     if last < first or last - first >= _MAX_RANGE:
         return [], True
     found = [str(n) if str(n) in chunks.known else chunks.at(n) for n in range(first, last + 1)]

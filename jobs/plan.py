@@ -21,10 +21,10 @@ STAGE_VERSIONS = {
     "quarantine": "1",
     "claims": "2",
     "scores": "4",
-    "sample_scores": "1",
-    "referee": "1",
-    "verdicts": "5",
-    "answers": "1",
+    "sample_scores": "2",
+    "referee": "2",
+    "verdicts": "6",
+    "answers": "2",
     "metrics": "1",
 }
 TABLES = ("quarantine", "claims", "scores", "sample_scores", "verdicts", "answers")

@@ -25,6 +25,9 @@ _SENTENCE_END = re.compile(  # one class of characters first, as in multiples.py
     r"[.!?\n。！？](?:(?<=[.!?])(?=[ \t]+[A-Z0-9\"'(\[]|\s*$)|(?<=\n)\n*|(?<=[。！？]))"
 )
 
+MAX_DERIVED: Final = 64
+"""Values of a claim: of more it is a list and no claim, and whether each can be worked out of the evidence is not asked
+(20,000 of them in front of a MiB of chunks took 37 s of CPU); such a value is held only where it is stated."""
 MAX_SENTENCES: Final = 20_000
 """Of one answer's chunks, 1 to 2 MB of text: in more, conflation is not looked for, as each claim searches them all."""
 
@@ -35,7 +38,7 @@ def missing_values(claims: pa.Array, premises: pa.Array, questions: pa.Array) ->
     A value counts as held where the premise or the question states it in any unit or form, where it is a
     rounding of such a value or within 10% after "about", and where it is one step from two neighbouring numbers
     of the premise: a sum, difference, ratio or percent change of values of one kind, or a product or quotient
-    that words (of, each, per, x; split, half) call for. A bare number of the claim
+    that words (of, each, per, x; split, half) call for (in a claim of at most MAX_DERIVED values). A bare number of the claim
     matches any unit; a unit, a percentage or a per-unit of the claim must be the premise's, or absent there.
     Measured and ordered as the rule table of the design's notes; signs are not compared.
 
@@ -63,11 +66,11 @@ def _missing(claim: str, premise: str, question: str) -> list[str]:
         return []
     evidence, given = values_of(premise), values_of(question)
     missed = [m for m in demanded if not (held(m, evidence, derive=False) or held(m, given, derive=False))]
-    if not missed:
-        return []
-    starts = {mention.start for mention in missed}
-    lost = (m for m in cued_mentions(claim) if m.start in starts and not held(m, evidence, derive=True))
-    return list(dict.fromkeys(claim[m.start : m.end] for m in lost))
+    if missed and len(demanded) <= MAX_DERIVED:
+        starts = {mention.start for mention in missed}
+        cued = (m for m in cued_mentions(claim) if m.start in starts)
+        missed = [m for m in cued if not held(m, evidence, derive=True)]
+    return list(dict.fromkeys(claim[m.start : m.end] for m in missed))
 
 
 def missing_names(claims: pa.Array, premises: pa.Array) -> pa.Array:

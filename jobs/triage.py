@@ -1,15 +1,14 @@
-"""Which answers are high-risk, so that samples are asked for: reasons per answer, riskiest first, under a cap.
+"""Which answers are high-risk, so that samples are asked for: reasons per answer, riskiest first.
 
 Self-consistency costs k generations an answer and says little where the evidence is plain, so only answers
-with a reason get it. Nothing here depends on the place of a row or on chance: the random share is a hash of
-the request id. The module knows the first-pass scores but neither the judge nor the verdicts; a token
+with a reason get it, and of those a share. Nothing here depends on the place of a row, on the rows beside it or on
+chance: shares are drawn by a hash of the request id. The module knows the first-pass scores but neither the judge nor the verdicts; a token
 log-probability is read as a signal of a guessed number or name, never as a probability of truth.
 """
 
 from __future__ import annotations
 
 import hashlib
-import math
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
@@ -40,7 +39,8 @@ def high_risk(
     log-probability below `config.low_logprob`), `unsupported` (a scored claim that no pair entails),
     `near_threshold` (a claim whose best entailment is that near the threshold), and `random` for a share of
     those without another reason. An answer needs a chunk and a claim that a judge may see; the last three
-    reasons also need a scored claim. The cap is `ceil(max_share * answers of the log)`. Order: `topic`, then
+    reasons also need a scored claim. Of the answers with a reason, those with `topic` are chosen, and of the others
+    `config.max_share`: a cap on a shard's answers would let a row lose its samples to a neighbour. Order: `topic`, then
     the number of other reasons, then the share of scored claims that nothing entails, then a hash of the id.
 
     Args:
@@ -48,7 +48,7 @@ def high_risk(
         claims: their records.CLAIMS.
         scores: records.SCORES of the evidence pairs; rows of samples are ignored.
         entailment: the judge's threshold, 0 to 1.
-        config: rules and cap.
+        config: rules and shares.
 
     Returns:
         HIGH_RISK (request_id, reasons), riskiest first, the same for any order of the rows. Empty for none.
@@ -64,11 +64,11 @@ def high_risk(
             continue
         probabilities = best.get(request_id, [])
         reasons = _reasons(request_id, topic, n_low, probabilities, entailment, config)
-        if reasons:
+        if "topic" in reasons or (reasons and _share_of(request_id) < config.max_share):
             found.append((_rank(request_id, reasons, probabilities, entailment), request_id, reasons))
-    chosen = sorted(found)[: math.ceil(config.max_share * log.num_rows - _ROUNDING)]
+    found.sort()
     return pa.table(
-        {"request_id": [item[1] for item in chosen], "reasons": [item[2] for item in chosen]},
+        {"request_id": [item[1] for item in found], "reasons": [item[2] for item in found]},
         schema=HIGH_RISK,
     )
 

@@ -1,7 +1,7 @@
 """Put the figures of benchmarks/results/ into the README, between its markers; no figure there is typed.
 
 `python scripts/readme_figures.py` rewrites the blocks `<!-- figures:NAME:begin -->` ... `<!-- figures:NAME:end -->` from
-the newest result of each name.
+the newest result of each name. Longer than other files: a function a block.
 """
 
 from __future__ import annotations
@@ -224,10 +224,14 @@ def _large_day(large: dict[str, Any]) -> str:
     copied = (
         f" ({large['n_answers_made']:,} made, the tables of the others copies of theirs)"
         if large["n_answers_copied"]
-        else ""
+        else ", every one made"
+    )
+    stages = ", ".join(
+        f"{stage} {s / 60:.1f}" for stage, s in large.get("of_run_cpu_s", {}).items() if s >= 3
     )
     return (
-        f"A day of {large['n_answers']:,} short answers on stub models{copied}: {large['cpu_ms_an_answer_made']:.1f} ms of CPU an answer, peak "
+        f"A day of {large['n_answers']:,} short answers on stub models{copied}: {phases['run']['cpu_s'] / 60:.0f} minutes of CPU in one process "
+        f"({stages}), {large['cpu_ms_an_answer_made']:.1f} ms an answer, peak "
         f"{max(phase['peak_mib'] for phase in phases.values()):,.0f} MiB, {files:,.0f} files of {mib:,.0f} MiB in all; to plan it {phases['plan']['cpu_s']:.1f} s of CPU, "
         f"to find on the next run that nothing is to be done {phases['plan again']['cpu_s'] + phases['run again']['cpu_s']:.1f} s "
         f"({large['resume_s']:.0f} s on the clock)."
@@ -244,6 +248,23 @@ def chaos() -> str:
     )
 
 
+def audit() -> str:
+    """What scripts/audit found where it was recorded last."""
+    result = newest("audit")
+    others = "; ".join(name.rpartition(" ")[0] for name in result["not_permissive"])
+    told = result["advisories"]
+    asked = (
+        f"{len(told['found'])} advisories"
+        if told["asked"]
+        else "advisories: not asked, for pip-audit was not there"
+    )
+    return (
+        f"`scripts/audit`: {result['n_packages']} packages (extras {', '.join(result['extras'])}), {len(result['outside'])} outside the list of what is "
+        f"accepted. Not permissive, or without a stated licence, each accepted for a reason that stands in scripts/audit.toml: {others}. "
+        f"On that machine {asked}."
+    )
+
+
 BLOCKS: dict[str, Callable[[], str]] = {
     "demo": demo,
     "real": real,
@@ -251,6 +272,7 @@ BLOCKS: dict[str, Callable[[], str]] = {
     "quality": quality,
     "fleet": fleet,
     "chaos": chaos,
+    "audit": audit,
 }
 
 

@@ -183,6 +183,7 @@ def measured() -> dict[str, Any]:
         "log_mib": large["log_mib"] / large["n_answers"],
         "out_mib": disk / large["n_answers"],
         "driver_s": _driver_s(large),
+        "driver_s_a_shard": newest("fleet-check")["driver_s_a_shard"],
     }
 
 
@@ -204,7 +205,10 @@ def fleet_run(costs: Mapping[str, Any], assumed: Mapping[str, Any], n_answers: f
     rows = max(shards["rows"], n_own / MAX_SHARDS)
     requests_s = node["request_s"] * 40 * rows / shards["rows"]
     cpu = {name: ms / 1000 * rows for name, ms in costs["cpu_ms"].items()}
+    # One driver for all nodes: a slice of them has its share of it.
+    driver_s = costs["driver_s_a_shard"] * rows / shards["rows"] * n_nodes / n_slice
     steps = [
+        ("driver", driver_s),
         ("disk", rows * costs["log_mib"] / node["read_mib_per_s"] + requests_s / 4),
         ("cores", cpu["quarantine"] + cpu["claims"]),
         ("gpu", rows * costs["prompts"] / gpu["llm_prompts_per_s"]),
@@ -219,6 +223,7 @@ def fleet_run(costs: Mapping[str, Any], assumed: Mapping[str, Any], n_answers: f
             "cores": n_slice * node["cores"],
             "gpu": n_slice * per_node,
             "disk": n_slice * node["streams"],
+            "driver": 1,
         },
         steps=steps,
         n_shards=max(1, round(n_own / rows)),
@@ -247,7 +252,8 @@ def row(
     n_nodes = max(run.n_nodes, n_gpus // assumed["node"]["gpus"])
     # What is lost on a slice is as much work, made up for by fewer nodes.
     lost_s = (lost.wall_s - whole.wall_s) * run.n_nodes / n_nodes
-    parts = busy | {"driver": run.end_s / whole.wall_s, "start-up": run.start_s / whole.wall_s}
+    at_end = {"driver": busy["driver"] + run.end_s / whole.wall_s, "start-up": run.start_s / whole.wall_s}
+    parts = busy | at_end
     return {
         "answers": n_answers,
         "gpus": n_gpus,

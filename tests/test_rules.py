@@ -315,3 +315,14 @@ def test_hedges_are_counted_as_whole_words():
 
     assert rules.count_hedges(answers, ["may", "might", "I think"]).to_pylist() == [3, 0, 1, 0]
     assert rules.count_hedges(answers, []).to_pylist() == [0, 0, 0, 0]
+
+
+def test_a_list_of_values_is_not_worked_out(monkeypatch):
+    """In a claim of more values than MAX_DERIVED each must be stated: it is never let through for want of time."""
+    claim, premise = "It sold 7 bikes and 3 bikes.", "It sold 3 bikes, then 4 bikes."
+    found = []
+    for most in (2, 1):
+        monkeypatch.setattr(rules, "MAX_DERIVED", most)
+        found.append(rules.missing_values(*(pa.array([text]) for text in (claim, premise, ""))).to_pylist())
+
+    assert found == [[[]], [["7"]]]

@@ -1,6 +1,5 @@
-"""Which answers are high-risk: reasons, order, cap, and independence of the place of a row."""
+"""Which answers are high-risk: reasons, order, shares, and independence of the other rows."""
 
-import math
 from types import SimpleNamespace
 
 import pyarrow as pa
@@ -138,10 +137,15 @@ def test_the_riskiest_come_first():
     assert list(chosen(rows, topics=("fees",))) == ["topic", "two signals", "all", "one of four"]
 
 
-@pytest.mark.parametrize(("n", "share", "cap"), [(5, 0.2, 1), (30, 0.1, 3), (6, 0.2, 2), (7, 0.0, 0)])
-def test_the_cap_counts_the_answers_of_the_shard(n, share, cap):
-    """The ceiling of the share of all answers, chosen or not; 0.1 * 30 is 3 in spite of its rounding."""
-    assert len(chosen([(answer(f"r{k}"), [0.1]) for k in range(n)], max_share=share)) == cap
+def test_a_share_of_the_answers_with_a_reason_is_drawn_by_the_id():
+    """About the share asked for, the same ones each time and more of them for more; a topic is never left to the draw."""
+    rows = [(answer(f"r{k}", topic="fees" if k < 20 else None), [0.1]) for k in range(420)]
+    drawn = chosen(rows, topics=("fees",), max_share=0.2)
+
+    assert {f"r{k}" for k in range(20)} < drawn.keys()
+    assert 50 < len(drawn) - 20 < 110
+    assert drawn.keys() < chosen(rows, topics=("fees",), max_share=0.4).keys()
+    assert len(chosen(rows, topics=("fees",), max_share=0.0)) == 20
 
 
 @settings(max_examples=40, deadline=None)
@@ -150,15 +154,16 @@ def test_the_cap_counts_the_answers_of_the_shard(n, share, cap):
     st.floats(0, 1),
     st.randoms(use_true_random=False),
 )
-def test_the_choice_depends_on_no_order_of_rows(bests, share, shuffle):
-    """Any order of the log gives the same table, no longer than the cap."""
+def test_the_choice_depends_on_no_other_row(bests, share, shuffle):
+    """Any order of the log gives the same table, and each row alone the same choice."""
     rows = [(answer(f"r{k}", topic="fees" if k % 3 == 0 else None), best) for k, best in enumerate(bests)]
     options = {"topics": ("fees",), "max_share": share, "random_share": 0.5}
     expected = chosen(rows, **options)
+    alone = [chosen([row], **options) for row in rows]
     shuffle.shuffle(rows)
 
     assert list(chosen(rows, **options).items()) == list(expected.items())
-    assert len(expected) <= math.ceil(share * len(rows))
+    assert {request_id: reasons for one in alone for request_id, reasons in one.items()} == expected
 
 
 @pytest.mark.parametrize(

@@ -90,6 +90,7 @@ class Campaign(AbstractContextManager["Campaign"]):
             self._check(name, out, self._server.run(out, settings), drifting=False)
         self.counts["boundaries"] += len(places)
         self.counts["kinds of boundary"] = len({_plain(boundary) for boundary in boundaries})
+        self.counts["kinds of boundary killed at"] = len({_plain(boundaries[place]) for place in places})
 
     def _before(self, name: str) -> Path | None:
         return self._folder / "before" / name if self._scenarios[name].before is not None else None

@@ -1,4 +1,4 @@
-"""moto's S3 server with faults in front of it: answers that are errors, come late, or end in a reset connection.
+"""moto's S3 server with faults in front of it: answers that are errors or come late, connections that are reset.
 
 Which requests are hit is drawn with a seed, so that runs without threads of their own meet the same faults again.
 """
@@ -7,8 +7,6 @@ from __future__ import annotations
 
 import contextlib
 import random
-import socket
-import struct
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
@@ -17,10 +15,12 @@ from typing import Any
 import pyarrow.fs
 import pytest
 from moto.moto_server.werkzeug_app import DomainDispatcherApplication, MotoRequestHandler, create_backend_app
+from resetting_proxy import RESETS, ResettingProxy
 from werkzeug.serving import make_server
 
 KEYS = {"AWS_ACCESS_KEY_ID": "test", "AWS_SECRET_ACCESS_KEY": "test", "AWS_EC2_METADATA_DISABLED": "true"}
 ERRORS = {"SlowDown": "503 Slow Down", "InternalError": "500 Internal Server Error"}
+LATE = "late"
 LATE_S = 0.3
 
 
@@ -28,9 +28,10 @@ class FaultyS3:
     """The server; `faults` gives the share of requests that meet each fault.
 
     Attributes:
-        counts: requests by the fault that they met ("" for none).
+        counts: requests by the fault that they met.
+        port: where clients meet the faults.
         query: what a URI of a bucket here needs behind it.
-        fs: a way in that meets no faults as long as `faults` is empty.
+        fs: a way in past the proxy; it meets no faults as long as `faults` is empty.
     """
 
     def __init__(self) -> None:
@@ -43,50 +44,51 @@ class FaultyS3:
         )
         self._thread = threading.Thread(target=self._server.serve_forever, daemon=True)
         self._thread.start()
-        place = f"127.0.0.1:{self._server.server_port}"
-        self.query = f"?endpoint_override={place}&scheme=http&region=us-east-1"
+        self._proxy = ResettingProxy(self._server.server_port, lambda: self._drawn(RESETS))
+        self.port = self._proxy.port
+        self.query = f"?endpoint_override=127.0.0.1:{self.port}&scheme=http&region=us-east-1"
         self.fs = pyarrow.fs.S3FileSystem(
-            endpoint_override=place, scheme="http", region="us-east-1", allow_bucket_creation=True
+            endpoint_override=f"127.0.0.1:{self._server.server_port}",
+            scheme="http",
+            region="us-east-1",
+            allow_bucket_creation=True,
         )
 
     def meet(self, seed: int, **faults: float) -> None:
-        """From now on, requests meet these faults in these shares: SlowDown, InternalError, reset, late, cut."""
+        """From now on, requests meet these faults in these shares: SlowDown, InternalError, late, or one of RESETS."""
         self._rng, self.faults, self.counts = random.Random(seed), faults, Counter()
 
     def stop(self) -> None:
         """No more requests are answered."""
+        self._proxy.stop()
         self._server.shutdown()
         self._server.server_close()
         self._thread.join()
 
-    def _answer(self, environ: dict[str, Any], start: Callable[..., Any]) -> Iterable[bytes]:
+    def _drawn(self, faults: Iterable[str]) -> str:
+        """Which of these faults the next request meets; "" for none."""
         with self._turn:
-            fault = next((name for name, share in self.faults.items() if self._rng.random() < share), "")
+            asked = {name: share for name, share in self.faults.items() if name in faults}
+            fault = next((name for name, share in asked.items() if self._rng.random() < share), "")
             self.counts[fault] += 1
+            return fault
+
+    def _answer(self, environ: dict[str, Any], begin: Callable[..., Any]) -> Iterable[bytes]:
+        def start(status: str, headers: list[tuple[str, str]], *error: Any) -> Any:
+            return begin(
+                status, [*headers, ("Connection", "close")], *error
+            )  # a request, a connection, a fault
+
+        fault = self._drawn((*ERRORS, LATE))
         if fault in ERRORS:
             environ["wsgi.input"].read(int(environ.get("CONTENT_LENGTH") or 0))
             body = f"<Error><Code>{fault}</Code><Message>Reduce your request rate.</Message></Error>".encode()
             start(ERRORS[fault], [("Content-Type", "application/xml"), ("Content-Length", str(len(body)))])
             return [body]
-        if fault == "late":
+        if fault == LATE:
             threading.Event().wait(LATE_S)
-        if fault == "reset":
-            _reset(environ["werkzeug.socket"])
         answer: Iterable[bytes] = self._app(environ, start)
-        return _cut(answer, environ["werkzeug.socket"]) if fault == "cut" else answer
-
-
-def _cut(answer: Iterable[bytes], connection: socket.socket) -> Iterator[bytes]:
-    """Half of the answer: the request was obeyed, and who asked does not learn it."""
-    data = b"".join(answer)
-    yield data[: len(data) // 2]
-    _reset(connection)
-
-
-def _reset(connection: socket.socket) -> None:
-    """Close a connection so that the other end is told of a reset, and not of an end."""
-    connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-    connection.close()
+        return answer
 
 
 @contextlib.contextmanager

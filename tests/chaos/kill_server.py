@@ -151,9 +151,18 @@ def _kind(key: str) -> str:
 
 
 def hamper(order: dict[str, Any]) -> None:
-    """Take from this process what the order says: room for files above a size, root's right to write anywhere, time."""
+    """Take from this process what the order says: room for files above a size, root's right to write anywhere, time.
+
+    `cpu_s` ends it by SIGXCPU after so many seconds of CPU, `more_mib` refuses it more memory than that.
+    """
     if "largest_file" in order:
         resource.setrlimit(resource.RLIMIT_FSIZE, (order["largest_file"], resource.RLIM_INFINITY))
+    if "cpu_s" in order:
+        resource.setrlimit(resource.RLIMIT_CPU, (order["cpu_s"], resource.RLIM_INFINITY))
+    if "more_mib" in order:
+        data_kib = int(Path("/proc/self/status").read_text().partition("VmData:")[2].split()[0])
+        limit = data_kib * 1024 + order["more_mib"] * 2**20
+        resource.setrlimit(resource.RLIMIT_DATA, (limit, limit))
     if order.get("humble"):
         libc, header, rights = (
             ctypes.CDLL(None),
@@ -229,7 +238,7 @@ def fork(order: dict[str, Any]) -> dict[str, Any]:
         beside = {"pid": child, "beside": fork({**order["beside"], "reply": order["reply"] + ".beside"})}
         os.kill(child, signal.SIGCONT)
     code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-    reply = {} if code == KILLED else json.loads(Path(order["reply"]).read_text())
+    reply = {} if code < 0 else json.loads(Path(order["reply"]).read_text())
     return reply | beside | {"code": code, "seconds": time.monotonic() - began}
 
 

@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 import stub_models
 from faulty_s3 import serving
+from resetting_proxy import RESETS
 
 from claimscore.jobs.config import Config
 from claimscore.jobs.errors import ClaimscoreError
@@ -70,7 +71,21 @@ def differences(config: Config, expected) -> list[str]:
     return odd + [name for name in keys.keys() & expected.keys() if not store._read_key(keys[name], None).equals(expected[name])]  # fmt: skip
 
 
-@pytest.mark.parametrize("fault", ["SlowDown", "InternalError", "reset", "late", "cut"])
+@pytest.mark.parametrize(("fault", "seen"), [("reset", b""), ("torn", b""), ("cut", b"HTTP/1.1 200")])
+def test_a_reset_reaches_the_client(server, fault, seen):
+    """The kernel of the client says so: a closed or cut connection alone would be another fault."""
+    server.meet(SEED, **{fault: 1.0})
+    with socket.create_connection(("127.0.0.1", server.port), timeout=30) as client:
+        client.sendall(b"GET /data?list-type=2 HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
+        got: list[bytes] = []
+        with pytest.raises(ConnectionResetError):
+            got.extend(iter(lambda: client.recv(65_536), b""))
+
+    assert b"".join(got).startswith(seen)
+    assert server.counts[fault] == 1
+
+
+@pytest.mark.parametrize("fault", ["SlowDown", "InternalError", "late", *RESETS])
 def test_a_store_with_faults_gives_equal_tables_or_a_name(server, job, fault):
     """Every eighth request meets the fault: the run ends equal, or says where; the next one makes what is left."""
     config, expected = job
@@ -87,7 +102,7 @@ def test_a_store_with_faults_gives_equal_tables_or_a_name(server, job, fault):
     assert differences(config, expected) == []
 
 
-@pytest.mark.parametrize("fault", ["SlowDown"])
+@pytest.mark.parametrize("fault", ["SlowDown", "reset"])
 def test_a_store_that_is_gone_is_named(server, job, fault):
     """Every request fails: one line with the place and no traceback; once it is back, the day is made."""
     config, expected = job

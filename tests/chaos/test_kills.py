@@ -29,4 +29,8 @@ def test_two_hundred_random_kills_cost_no_row(tmp_path):
         campaign.boundary_kills()
         campaign.random_kills(lambda counts: counts["random kills"] >= 200)
 
-    assert campaign.counts["outputs that held"] > campaign.counts["boundaries"]
+    counts = campaign.counts
+    assert counts["boundary kills"] == counts["boundaries"] > counts["kinds of boundary"]
+    assert counts["kinds of boundary killed at"] == counts["kinds of boundary"] >= 36
+    assert counts["outputs that held"] > counts["boundaries"]
+    print(dict(counts))  # noqa: T201 - what it came to, for who runs it with -s

@@ -36,7 +36,7 @@ def run(
     for k in range(n_files):
         jobs_fixture.write_log(folder, rows[k::n_files], name=f"{k}.parquet", group=group)
     jobs_fixture.write_config(folder, extra=chaos_job.EXTRA)
-    config = jobs_fixture.make_config(folder, f"read.shard_rows={group}")
+    config = jobs_fixture.make_config(folder, f"read.shard_rows={group}", "triage.max_share=0.5")
     judge = judge or stub_models.StubJudge()
     models = Models(stub_models.StubLlm(), judge, judge, stub_models.StubLlm())
     store = Store(config.store.out, config.store)
@@ -65,6 +65,14 @@ def plain(tmp_path_factory):
     return run(
         tmp_path_factory.mktemp("plain") / "day", chaos_job.log_rows(0, N_ROWS), group=N_ROWS, n_files=1
     )
+
+
+def test_some_answers_get_samples_and_some_do_not(plain):
+    """Or the tests below would not see whether a row takes the samples of another: `[triage] max_share` is in force."""
+    n_reasons = pc.list_value_length(plain["answers"]["high_risk_reasons"])
+
+    assert 0 < pc.sum(pc.greater(n_reasons, 0)).as_py() < N_ROWS / 2
+    assert pc.sum(pc.greater(plain["verdicts"]["n_samples_usable"], 0)).as_py() > 0
 
 
 @pytest.mark.parametrize(("group", "n_files"), [(N_ROWS, 1), (1, 1), (5, 1), (3, 4)])
