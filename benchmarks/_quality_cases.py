@@ -70,12 +70,8 @@ def digest(*parts: str) -> str:
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()
 
 
-def dev_cases(
-    folder: Path, rows_a_source: int | None, max_chars: int = MAX_CHARS, *, taught: bool = False
-) -> list[Case]:
+def dev_cases(folder: Path, rows_a_source: int | None, max_chars: int = MAX_CHARS) -> list[Case]:
     """The rows of grounding_dev.parquet, at most so many a source, chosen by the hash of their ids.
-
-    Those that a judge may have been trained on are left out, unless `taught` asks for them.
 
     In turn one of each label and half, as long as there are any: no figure here depends on how often a source is
     supported, and a half with two supported claims of a source would say nothing of it.
@@ -88,9 +84,8 @@ def dev_cases(
     for row in sorted(rows, key=lambda r: digest(r["id"])):
         if sum(map(len, row["evidence"])) <= max_chars and any(t.strip() for t in row["evidence"]):
             case = _dev_case(row)
-            if taught or not case.is_taught:
-                of_source = strata.setdefault(row["source"], {})
-                of_source.setdefault((case.supported, case.is_fit), []).append(case)
+            of_source = strata.setdefault(row["source"], {})
+            of_source.setdefault((case.supported, case.is_fit), []).append(case)
     chosen = {source: _in_turn(list(found.values())) for source, found in sorted(strata.items())}
     return [case for found in chosen.values() for case in itertools.islice(found, rows_a_source)]
 
@@ -116,7 +111,7 @@ def _dev_case(row: dict[str, Any]) -> Case:
         claim=row["claim"],
         supported=bool(row["supported"]),
         article=digest(*words(subject)),
-        licence=row.get("licence"),
+        licence=row["licence"],
         question=row["question"],
         kinds=tuple(meta.get("edit_types") or ()),
     )

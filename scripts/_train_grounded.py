@@ -34,7 +34,7 @@ def grounded_rows(folder: Path, dtype: str = "bfloat16") -> list[Example]:
     Raises:
         OSError: no such file in `folder`.
     """
-    cases = [case for case in dev_cases(folder, None, taught=True) if is_taught(case)]
+    cases = [case for case in dev_cases(folder, None) if is_taught(case)]
     config = read_config()
     judged = judge_cases(cases, CachedJudge(config.card, dtype=dtype), config)
     return list(chosen(cases, judged))
