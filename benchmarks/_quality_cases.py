@@ -37,7 +37,6 @@ class Case:
     claim: str
     supported: bool
     article: str
-    licence: str | None = None
     question: str | None = None
     kinds: tuple[str, ...] = ()
     """The phenomenon of a probe, or the edits that made the claim false, where the data says so."""
@@ -48,16 +47,8 @@ class Case:
 
     @property
     def is_fit(self) -> bool:
-        """Whether anything may be fitted on this case; the others are reported."""
+        """Whether thresholds may be fitted on this case; the others are reported."""
         return int(self.article[:2], 16) % 2 == 0
-
-    @property
-    def is_taught(self) -> bool:
-        """Whether a judge may be trained on this case: three quarters of those that may be fitted on.
-
-        Thresholds are fitted on the rest: a judge is surer of what it was trained on than of anything else.
-        """
-        return self.is_fit and int(self.article[2:4], 16) % 4 != 0
 
 
 def words(text: str) -> list[str]:
@@ -111,7 +102,6 @@ def _dev_case(row: dict[str, Any]) -> Case:
         claim=row["claim"],
         supported=bool(row["supported"]),
         article=digest(*words(subject)),
-        licence=row["licence"],
         question=row["question"],
         kinds=tuple(meta.get("edit_types") or ()),
     )
