@@ -37,7 +37,6 @@ class Case:
     claim: str
     supported: bool
     article: str
-    licence: str | None = None
     question: str | None = None
     kinds: tuple[str, ...] = ()
     """The phenomenon of a probe, or the edits that made the claim false, where the data says so."""
@@ -48,16 +47,8 @@ class Case:
 
     @property
     def is_fit(self) -> bool:
-        """Whether anything may be fitted on this case; the others are reported."""
+        """Whether thresholds may be fitted on this case; the others are reported."""
         return int(self.article[:2], 16) % 2 == 0
-
-    @property
-    def is_taught(self) -> bool:
-        """Whether a judge may be trained on this case: three quarters of those that may be fitted on.
-
-        Thresholds are fitted on the rest: a judge is surer of what it was trained on than of anything else.
-        """
-        return self.is_fit and int(self.article[2:4], 16) % 4 != 0
 
 
 def words(text: str) -> list[str]:
@@ -70,12 +61,8 @@ def digest(*parts: str) -> str:
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()
 
 
-def dev_cases(
-    folder: Path, rows_a_source: int | None, max_chars: int = MAX_CHARS, *, taught: bool = False
-) -> list[Case]:
+def dev_cases(folder: Path, rows_a_source: int | None, max_chars: int = MAX_CHARS) -> list[Case]:
     """The rows of grounding_dev.parquet, at most so many a source, chosen by the hash of their ids.
-
-    Those that a judge may have been trained on are left out, unless `taught` asks for them.
 
     In turn one of each label and half, as long as there are any: no figure here depends on how often a source is
     supported, and a half with two supported claims of a source would say nothing of it.
@@ -88,9 +75,8 @@ def dev_cases(
     for row in sorted(rows, key=lambda r: digest(r["id"])):
         if sum(map(len, row["evidence"])) <= max_chars and any(t.strip() for t in row["evidence"]):
             case = _dev_case(row)
-            if taught or not case.is_taught:
-                of_source = strata.setdefault(row["source"], {})
-                of_source.setdefault((case.supported, case.is_fit), []).append(case)
+            of_source = strata.setdefault(row["source"], {})
+            of_source.setdefault((case.supported, case.is_fit), []).append(case)
     chosen = {source: _in_turn(list(found.values())) for source, found in sorted(strata.items())}
     return [case for found in chosen.values() for case in itertools.islice(found, rows_a_source)]
 
@@ -116,7 +102,6 @@ def _dev_case(row: dict[str, Any]) -> Case:
         claim=row["claim"],
         supported=bool(row["supported"]),
         article=digest(*words(subject)),
-        licence=row.get("licence"),
         question=row["question"],
         kinds=tuple(meta.get("edit_types") or ()),
     )

@@ -23,10 +23,6 @@ TREATMENTS = {
     "plain": 0.35, "amid": 0.18, "gone": 0.08, "edit": 0.20, "sentence": 0.06, "cue": 0.05, "joined": 0.04, "fragment": 0.04,
 }  # fmt: skip
 PREFIXED = 0.03
-GROUNDED_A_ROUND = 3_600
-"""Grounded rows beside these, where there are any: not quite half of a round's examples."""
-GROUNDED_AMID, GROUNDED_EDITED = 0.35, 0.25
-"""Shares of the grounded rows that lie amid other text, and of the true ones whose claim is edited."""
 WEIGHTS = {"snli": 0.35, "cad_nli": 0.35, "fever_dev_rte": 0.9, "feverous_dev": 2.0, "fool_me_twice": 2.0}
 """How often a row of a source is drawn, where not once: captions are unlike what a RAG system retrieves."""
 MAX_CHARS = 1_400
@@ -41,15 +37,11 @@ class Mix:
     topics: Topics
     seed: int
     invented: bool = True
-    grounded: Sequence[Example] = ()
-    """Labelled claims with windows of their evidence, in turn."""
 
     @classmethod
-    def of(
-        cls, rows: list[Example], *, seed: int, invented: bool = True, grounded: Sequence[Example] = ()
-    ) -> Mix:
+    def of(cls, rows: list[Example], *, seed: int, invented: bool = True) -> Mix:
         """A mix over these rows."""
-        return cls(rows, topics_of([*rows, *grounded]), seed, invented, grounded)
+        return cls(rows, topics_of(rows), seed, invented)
 
     def rounds(self) -> Iterator[list[Example]]:
         """Rounds without end."""
@@ -77,29 +69,7 @@ class Mix:
             out += family
             if self.invented and rng.random() < INVENTED:
                 out += invented_family(rng)
-        for row in self._dealt(GROUNDED_A_ROUND, number):
-            out += self._grounded_family(row, rng)
         return [edits.prefixed(e, rng) if rng.random() < PREFIXED else e for e in out]
-
-    def _dealt(self, n: int, number: int) -> Iterator[Example]:
-        """The round's `n` grounded rows: all of them in turn, in another order each time; of none, none."""
-        if not self.grounded:
-            return
-        first, last = n * number, n * (number + 1)
-        size = len(self.grounded)
-        for turn in range(first // size, -(-last // size)):
-            order = random.Random(f"{self.seed} grounded {turn}").sample(range(size), size)
-            for place in order[max(0, first - turn * size) : last - turn * size]:
-                yield self.grounded[place]
-
-    def _grounded_family(self, row: Example, rng: random.Random) -> list[Example]:
-        """A row as it is, amid other text, or with a value of its claim changed, if it is true."""
-        what = rng.random()
-        if what < GROUNDED_AMID:
-            return evidence.amid(row, self.topics, rng) or [row]
-        if what < GROUNDED_AMID + GROUNDED_EDITED and row.label == ENTAILMENT:
-            return edits.value_edit(row, self.topics, rng) or [row]
-        return [row]
 
     def _deal(self, number: int) -> list[Example]:
         """All rows once, less or more by WEIGHTS, shuffled."""

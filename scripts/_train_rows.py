@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 CONTRADICTION, ENTAILMENT, NEUTRAL, NOT_ENTAILED = 0, 1, 2, -1
 """Classes of the judge; NOT_ENTAILED is a label that leaves open which of the two others it is."""
 LABELS = {"contradiction": CONTRADICTION, "entailment": ENTAILMENT, "neutral": NEUTRAL}
-BARRED_LICENCES = {"unstated", "research-terms", "CC-BY-NC-SA", "see-LICENSE_NOTE"}
+BARRED_LICENCES = {"unstated", "research-terms", "CC-BY-NC-SA"}
 BARRED_SOURCES = {"sick", "faithbench", "rgb", "scifact_rte"}
 """Whatever their rows say; SciFact because its publishers' terms, unchecked here, may be non-commercial."""
 CAPTIONS = {"snli", "cad_nli"}

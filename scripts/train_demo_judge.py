@@ -19,7 +19,6 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from _train_grounded import balanced, grounded_rows
 from _train_loop import Pair, Pairs, Plan, accuracy, probabilities, train
 from _train_mix import Mix, counts
 from _train_model import PairClassifier, blend
@@ -59,12 +58,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
         batch_tokens=args.batch_tokens, max_pair=args.max_pair, save_minutes=args.save_minutes, seed=args.seed,
     )  # fmt: skip
     pairs = Pairs(tokenizer_file, plan.max_pair)
-    mix = Mix.of(
-        read_rows(args.data / "nli_train.parquet"),
-        seed=args.seed,
-        invented=not args.real_only,
-        grounded=balanced(grounded_rows(args.data), random.Random(args.seed)) if args.grounded else (),
-    )
+    mix = Mix.of(read_rows(args.data / "nli_train.parquet"), seed=args.seed, invented=not args.real_only)
     dev = dev_rows(args.data / "nli_dev.parquet")
     mixed: dict[str, int] = {}
 
@@ -87,7 +81,6 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
         "drawn": mixed,
         "learning_rate": plan.learning_rate,
         "first_layer": args.first_layer,
-        "grounded": args.grounded,
         "blend": args.blend,
         "dtype": args.dtype,
     }
@@ -129,9 +122,6 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
     parser.add_argument("--dtype", default="bfloat16", choices=("bfloat16", "float32"))
     parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument(
-        "--grounded", action="store_true", help="also labelled claims of grounding_dev.parquet, one half's"
-    )
     parser.add_argument("--real-only", action="store_true", help="no invented cases")
     return parser.parse_args(arguments)
 

@@ -122,7 +122,7 @@ def test_fewer_rows_are_among_more(tmp_path: Path):
 def test_labels_and_halves_come_in_turn(tmp_path: Path):
     """Of 12 rows a source three are of each label and half, though the hash alone would not have it so."""
     _write_rows(tmp_path)
-    cases = quality_cases.dev_cases(tmp_path, 12, taught=True)
+    cases = quality_cases.dev_cases(tmp_path, 12)
     strata = Counter((case.source, case.supported, case.is_fit) for case in cases)
 
     assert (len(strata), set(strata.values())) == (12, {3})
