@@ -75,18 +75,21 @@ class Pairs:
         a, b = self.a.dim, self.b.dim
         counts = (a <= _NOUN) & (b <= _NOUN)
         unnamed = ((a == _BARE) | (b == _BARE)) & self.unrated & self.together
-        return self.timeless & ((a == b) | counts | unnamed)
+        found: _Array = self.timeless & ((a == b) | counts | unnamed)
+        return found
 
     @cached_property
     def measures(self) -> _Array:
         """Two measures of one kind, whose ratio is a bare number."""
-        return self.unrated & (self.a.dim == self.b.dim) & (self.a.dim > _PERCENT)
+        found: _Array = self.unrated & (self.a.dim == self.b.dim) & (self.a.dim > _PERCENT)
+        return found
 
     @cached_property
     def shared(self) -> _Array:
         """A percentage and something else."""
         rate_a, rate_b = self.rates
-        return self.timeless & (rate_a ^ rate_b)
+        found: _Array = self.timeless & (rate_a ^ rate_b)
+        return found
 
 
 def derivable(claimed: Number, pairs: Pairs, *, divides: bool) -> bool:

@@ -182,8 +182,7 @@ def coverage_fault(claims: list[Facts], sentence: Facts, *, is_truncated: bool =
     if claims == [
         sentence
     ]:  # nothing is lost of it, but what a claim must say in another way than the sentence
-        lost = (CUES[cue].fault for cue in sorted(sentence.cues) if not sentence.keeps(cue))
-        return next(lost, None)
+        return next((CUES[cue].fault for cue in sorted(sentence.cues) if not sentence.keeps(cue)), None)
     if sentence.numbers - frozenset().union(*(claim.known_numbers for claim in claims)):
         return "lost_number"
     if any(all(not _is_known(name, claim) for claim in claims) for name in sentence.names):
