@@ -34,6 +34,7 @@ import ray
 from ray.cluster_utils import Cluster
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "scripts"))
 import _harness as harness
 import bench_job
 import synthetic_log
