@@ -180,7 +180,24 @@ def quality() -> str:
                 f"sources, demo judge in {result['judge']['dtype']}. Own probes: {probes['right']:.0%} of {probes['n']} right. One fact changed in a "
                 f"supported claim: {flips['all']['caught']:.0%} caught, beside {flips['false_alarms']:.0%} false alarms on the unchanged."
             ),
+            _calibrated(),
         ]
+    )
+
+
+def _calibrated() -> str:
+    """What `claimscore calibrate` says of the demo judge on the same sources."""
+    result = newest("calibration")
+    figures = result["figures"]["fitted"]
+    accuracy, kappa = figures["balanced_accuracy"], figures["kappa"]
+    sources = {name: part["balanced_accuracy"]["value"] for name, part in result["by_source"].items()}
+    known = sorted((value, name) for name, value in sources.items() if value is not None)
+    (worst, hardest), (best, easiest) = known[0], known[-1]
+    return (
+        f"Calibrated (`claimscore calibrate`, {result['n_used']:,} claims of {result['n_sources']} sources): threshold "
+        f"{result['entailment']['threshold']:.2f}, and on the half that it was not fitted on balanced accuracy {accuracy['value']:.2f} "
+        f"({accuracy['low']:.2f} to {accuracy['high']:.2f}), kappa against people {kappa['value']:.2f}; by source from {worst:.2f} "
+        f"({hardest}) to {best:.2f} ({easiest})."
     )
 
 
