@@ -16,7 +16,7 @@ import numpy as np
 
 from claimscore.jobs.multiples import dividing, sentence_numbers, ties
 from claimscore.jobs.quantities import Mention, Number
-from claimscore.jobs.units import ANY_DOLLAR, BARE, CURRENCIES, DOLLARS, UNITS
+from claimscore.jobs.units import BARE, CURRENCIES, UNITS
 
 _NEAR_CHARS = 300
 _NEAR_NUMBERS = 8
@@ -135,34 +135,20 @@ def _of_years(claimed: Number, pairs: Pairs) -> bool:
 
 
 def _of_amounts(claimed: Number, pairs: Pairs, *, divides: bool) -> bool:
-    own = _codes_of(claimed.unit.dimension)
-    is_bare = own[0] <= _NOUN
+    code = _CODES[claimed.unit.dimension]
+    is_bare = code <= _NOUN
     target = claimed.raw if is_bare else claimed.value
     a, b = (side.raw if is_bare else side.value for side in (pairs.a, pairs.b))
-    mine_a, mine_b = _is_any(pairs.a.dim, own), _is_any(pairs.b.dim, own)
+    mine_a, mine_b = pairs.a.dim == code, pairs.b.dim == code
     mine = mine_a | mine_b | is_bare
     alike = pairs.alike & pairs.unrated & mine
     sums = [a[alike] + b[alike], np.abs(a[alike] - b[alike])]
-    made = pairs.products.raw if is_bare else pairs.products.value[_is_any(pairs.products.dim, own)]
+    made = pairs.products.raw if is_bare else pairs.products.value[pairs.products.dim == code]
     cued = pairs.unrated & (pairs.divided | divides | (pairs.measures & is_bare))
     over_b = cued & ((mine_a & (pairs.b.dim <= _NOUN)) | is_bare)
     over_a = cued & ((mine_b & (pairs.a.dim <= _NOUN)) | is_bare)
     quotients = [a[over_b] / b[over_b], b[over_a] / a[over_a]]
     return _any(claimed, target, [*sums, made, *quotients, *_shares(pairs, a, b, mine)])
-
-
-def _codes_of(dimension: str) -> list[int]:
-    """The codes of a dimension: of `$` those of every dollar too, and of each of them that of `$`."""
-    if dimension == ANY_DOLLAR:
-        return [_CODES[name] for name in sorted(DOLLARS)]
-    return [_CODES[name] for name in (dimension, *([ANY_DOLLAR] if dimension in DOLLARS else []))]
-
-
-def _is_any(dim: _Array, codes: Sequence[int]) -> _Array:
-    found: _Array = dim == codes[0]
-    for code in codes[1:]:
-        found = found | (dim == code)
-    return found
 
 
 def _shares(pairs: Pairs, a: _Array, b: _Array, mine: _Array) -> list[_Array]:

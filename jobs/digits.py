@@ -14,16 +14,11 @@ from typing import NamedTuple
 _NUMBER = re.compile(
     r"(?P<grouped>\d{1,3}(?:,[ ]?\d{2,3}){0,6}[ ]?,[ ]?\d{3}(?!\d)(?:\.\d+)?)"
     r"|(?P<spaced>\d{1,3}(?:[ ]\d{3}){1,5}(?!\d))"
-    r"|(?P<dotted>\d{1,3}(?:(?:\.\d{3}){2,5}(?![\d.])(?:,\d+)?|\.\d{3},\d{1,2}(?![.,]?\d)))"
+    r"|(?P<dotted>\d{1,3}(?:\.\d{3}){2,5}(?![\d.])(?:,\d+)?)"
     r"|(?P<id>\d+(?:[.-]\d+){2,}[\w.-]*|\d{16,})"
     r"|(?P<fraction>\d{1,4}/\d{1,4}(?![\d/]))"
     r"|(?P<plain>\d+(?:\.[ ]?\d+|,\d+)?|\.\d+)"
 )
-_POINT = re.compile(
-    r"(?<![\d.,])(?:0\.\d{1,9}|\d{1,9}\.\d\d?(?=[ ]?%)|\d{1,3}(?:,\d{3}){1,5})(?![.,]?\d)"
-)  # not `8.30` nor `7.3.`, which are times and dates in many languages
-_COMMA = re.compile(r"(?<![\d.,])\d{1,3}(?:\.\d{3}){1,5},\d{1,9}(?![.,]?\d)")
-_TWOFOLD = re.compile(r"[1-9]\d{0,2}\.\d{3}(?![\d.]|,\d)")
 _RUN = re.compile(r"\d{1,15}")
 _PARTS = 8
 
@@ -39,17 +34,6 @@ class Digits(NamedTuple):
     step: float = 1.0
     """What the last digit is worth."""
     is_id: bool = False
-
-
-def stated_mark(text: str) -> str:
-    """The decimal mark that the numbers of a text show: `.` of 0.5 and 10,000, `,` of 1.250,50; empty: none, or both."""
-    point, comma = _POINT.search(text), _COMMA.search(text)
-    return "" if bool(point) == bool(comma) else "." if point else ","
-
-
-def is_twofold(text: str, at: int) -> bool:
-    """Whether the number at `at` is a decimal or in thousands: `2.500`."""
-    return _TWOFOLD.match(text, at) is not None
 
 
 def number_at(text: str, at: int) -> Digits:
@@ -74,7 +58,7 @@ def _read(found: re.Match[str], parts: tuple[float, ...]) -> tuple[tuple[float, 
         return (float(surface.replace(" ", "")), *parts), 1.0
     if kind == "dotted":
         whole, _, decimals = surface.partition(",")
-        return (float(f"{whole.replace('.', '')}.{decimals or 0}"),), 10.0 ** -len(decimals)
+        return (float(f"{whole.replace('.', '')}.{decimals or 0}"),), 1.0
     if kind == "grouped":
         joined = surface.replace(",", "").replace(" ", "")
         return (float(joined), *(parts if " " in surface else ())), 10.0 ** -len(joined.partition(".")[2])
@@ -84,7 +68,6 @@ def _read(found: re.Match[str], parts: tuple[float, ...]) -> tuple[tuple[float, 
     first = float(f"{whole[:30] or 0}.{decimals or 0}")
     if not decimals:
         return (first,), 1.0
-    is_group = mark == "." and len(decimals) == 3 and len(whole) <= 3 and whole[:1] not in ("", "0")
-    also = (float(whole + decimals),) if is_group else ()  # `0.500` and `1234.500` are nobody's thousands
+    also = (float(whole + decimals),) if whole and len(decimals) == 3 and mark == "." else ()
     apart = parts if mark == "," or " " in surface else ()
     return (first, *also, *apart), 10.0 ** -len(decimals)

@@ -203,8 +203,17 @@ def _replaced(store: Store, plan: DayPlan, done: list[ShardTask]) -> set[str]:
     """The shards, samples' parts too, that were made of a file all of whose present shards are done."""
     n_done = Counter(task.shard.file for task in done)
     whole = {file for file, n in Counter(task.shard.file for task in plan.tasks).items() if n == n_done[file]}
-    manifests = {file.shard_id: store.manifest(file) for file in store.files("quarantine", date=plan.date)}
-    found = {shard_id for shard_id, m in manifests.items() if m and m.get("source") in whole}
+    found: set[str] = set()
+    for table in ("quarantine", "claims", "scores", "referee", "verdicts", "answers"):
+        # Of every table: another series, or a run that was killed here, may have removed the day's quarantine already.
+        series = None if table in {"quarantine", "claims"} else plan.series
+        manifests = (
+            (file.shard_id, store.manifest(file))
+            for file in store.files(table, date=plan.date, series=series)
+        )
+        found |= {
+            shard_id.removesuffix("-samples") for shard_id, m in manifests if m and m.get("source") in whole
+        }
     return found | {f"{shard_id}-samples" for shard_id in found}
 
 

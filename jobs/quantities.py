@@ -9,7 +9,6 @@ of one place of a text, from its sentence to its unit.
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Iterator
 from functools import lru_cache
@@ -17,7 +16,7 @@ from typing import Final, NamedTuple
 
 from claimscore.jobs import units
 from claimscore.jobs.dates import MONTH_WORDS, Dated, When, century_at, date_at, month_at, stated_order
-from claimscore.jobs.digits import is_twofold, number_at, stated_mark
+from claimscore.jobs.digits import number_at
 from claimscore.jobs.multiples import dividing
 from claimscore.jobs.spelled import ORDINALS, WORDS, spelled_at
 from claimscore.jobs.units import BARE, NOUN, Unit
@@ -118,8 +117,7 @@ _BREAK = re.compile(r"[.!?][ \n](?=[A-Z])(?<=[a-z0-9%)\x00]{2}..)(?<!p..)(?<!ca.
 """Where a sentence ends so plainly that no pattern here sees across it: `p. Night`, `ca. Five` are none."""
 _SHORT_CHARS = 1_000
 """Longer pieces are not remembered, so that hostile ones cannot fill the memory."""
-_CURRENCY_NAMES: Final = tuple(sorted(units.CURRENCIES, key=len, reverse=True))
-"""The longest first: `HK$` ends with `$`."""
+_CURRENCY_NAMES: Final = tuple(units.CURRENCIES)
 _CURRENCY_ENDS: Final = frozenset(name[-1] for name in _CURRENCY_NAMES)
 _KNOWN: Final = WORDS | MONTH_WORDS
 _TWO_WAYS: Final = frozenset({"may", "march"})
@@ -132,7 +130,7 @@ def parse(text: str, *, cues: bool = True) -> tuple[Mention, ...]:
     """
     text = _folded(text)
     numbering = {place for m in _numbered(text) for place in range(m.start(), m.end())}
-    found = _settled(text, tuple(_join_ranges(text, list(_mentions(text, numbering)))))
+    found = tuple(_join_ranges(text, list(_mentions(text, numbering))))
     return _cued(text, found) if cues else found
 
 
@@ -150,28 +148,6 @@ def _numbered(text: str) -> Iterator[re.Match[str]]:
 def with_cues(text: str, found: tuple[Mention, ...]) -> tuple[Mention, ...]:
     """`parse(text)`, where `found` is what it gives without `cues`."""
     return _cued(_folded(text), found) if found else found
-
-
-def _settled(text: str, found: tuple[Mention, ...]) -> tuple[Mention, ...]:
-    """`found`, with `2.500` read one way alone where another number of the text shows its decimal mark."""
-    twofold = {
-        m
-        for m in found
-        if len(m.readings) > 1 and isinstance(m.readings[0], Number) and is_twofold(text, m.start)
-    }
-    mark = stated_mark(text) if twofold else ""
-    return tuple(_with_mark(m, mark) if m in twofold else m for m in found) if mark else found
-
-
-def _with_mark(mention: Mention, mark: str) -> Mention:
-    """The readings in which `mark` is the decimal mark: without those in thousands, or without the first."""
-    first = mention.readings[0]
-    assert isinstance(first, Number), "no date is twofold"
-    unit = 1.0 if mark == "," else 1_000.0
-    kept = [
-        r for r in mention.readings if not (isinstance(r, Number) and math.isclose(r.raw, unit * first.raw))
-    ]
-    return mention._replace(readings=tuple(kept))
 
 
 def _folded(text: str) -> str:
@@ -288,11 +264,11 @@ def _currency(before: str) -> Unit | None:
     before = before.rstrip(" ")
     if before[-1:] not in _CURRENCY_ENDS or not before.endswith(_CURRENCY_NAMES):
         return None
-    for name in _CURRENCY_NAMES:
+    for name, unit in units.CURRENCIES.items():
         if before.endswith(name):
             head = before[: -len(name)]
             if not name[0].isalpha() or not head or not head[-1].isalnum():
-                return units.CURRENCIES[name]
+                return unit
     return None
 
 

@@ -83,21 +83,13 @@ def _units() -> dict[str, Unit]:
 
 
 _CODES = {
-    "INR": "₹|Rs|Rs.|INR|rupee|rupees|rs", "EUR": "€|EUR|euro|euros|eur", "$": "$|dollar|dollars",
-    "USD": "US$|USD|usd|us dollar|us dollars", "GBP": "£|GBP|sterling|gbp", "JPY": "¥|JPY|yen",
-    "CNY": "RMB|CNY|yuan|renminbi", "CHF": "CHF|francs", "KRW": "₩|KRW|won", "BRL": "R$|BRL",
-    "CAD": "C$|CA$|CAD|canadian dollar|canadian dollars", "AUD": "A$|AU$|AUD|australian dollar|australian dollars",
-    "SGD": "S$|SG$|SGD|singapore dollar|singapore dollars", "HKD": "HK$|HKD", "TWD": "NT$|TWD", "NZD": "NZ$|NZD",
-    "MXN": "MX$|Mex$|MXN|mexican peso|mexican pesos",
+    "INR": "₹|Rs|Rs.|INR|rupee|rupees|rs", "USD": "$|US$|USD|dollar|dollars|usd", "EUR": "€|EUR|euro|euros|eur",
+    "GBP": "£|GBP|sterling|gbp", "JPY": "¥|JPY|yen", "CNY": "RMB|CNY|yuan|renminbi", "CHF": "CHF|francs", "KRW": "₩|KRW|won",
+    "CAD": "C$|CAD", "AUD": "A$|AUD",
 }  # fmt: skip
 CURRENCIES: Final = {
     name: Unit(f"money:{code}") for code, names in _CODES.items() for name in names.split("|")
 }
-ANY_DOLLAR: Final = "money:$"
-"""The dimension of `$45`: dollars of a country that the text does not name."""
-DOLLARS: Final = frozenset(
-    f"money:{code}" for code in ("$", "USD", "CAD", "AUD", "SGD", "HKD", "TWD", "NZD", "MXN")
-)
 
 UNITS: Final = _units() | {
     name: unit for name, unit in CURRENCIES.items() if len(name) > 2 or not name.isascii()

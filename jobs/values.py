@@ -18,7 +18,7 @@ from claimscore.jobs.dates import When
 from claimscore.jobs.hidden import strip_hidden
 from claimscore.jobs.quantities import Mention, Number, parse, with_cues
 from claimscore.jobs.remembered import Remembered
-from claimscore.jobs.units import ANY_DOLLAR, BARE, DOLLARS
+from claimscore.jobs.units import BARE
 
 _MENTION_BYTES = 400
 _REMEMBERED_BYTES = 32 * 1024 * 1024
@@ -89,7 +89,7 @@ def _same(claimed: Number, found: Number) -> bool:
         return False
     if not claimed.unit.dimension or claimed.unit.dimension == "noun":
         return _close(claimed, claimed.raw, found.raw, found.step)
-    if found.unit.dimension == claimed.unit.dimension or _may_be_one_currency(found, claimed):
+    if found.unit.dimension == claimed.unit.dimension:
         if found.unit == claimed.unit:
             return _close(claimed, claimed.raw, found.raw, found.step)
         if found.unit.system != claimed.unit.system:
@@ -98,12 +98,6 @@ def _same(claimed: Number, found: Number) -> bool:
     money = claimed.unit.dimension.startswith("money")
     absent = not found.unit.dimension or (money and found.unit.dimension == "noun")
     return absent and _close(claimed, claimed.raw, found.raw, found.step)
-
-
-def _may_be_one_currency(a: Number, b: Number) -> bool:
-    """Whether one of them is `$45`, and the other an amount in dollars of any country."""
-    kinds = {a.unit.dimension, b.unit.dimension}
-    return ANY_DOLLAR in kinds and kinds <= DOLLARS
 
 
 def _close(claimed: Number, a: float, b: float, found_step: float) -> bool:

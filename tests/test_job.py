@@ -319,6 +319,28 @@ def test_a_corrected_file_beside_a_bad_one_is_not_counted_twice(job: Config, tmp
     assert (len(report.failures), len(report.warnings)) == (1, 2)  # two shards of the old file
 
 
+@pytest.mark.parametrize("gone", ["quarantine", "claims"])
+def test_a_corrected_file_is_not_counted_twice_once_others_removed_what_is_shared(
+    job: Config, tmp_path: Path, gone: str
+):
+    """Another series, or a run that was killed at it, has dropped the old shards' files of a table without series."""
+    jobs_fixture.write_log(tmp_path, jobs_fixture.log_rows(2), name="b.parquet")
+    report = run(job)
+    jobs_fixture.write_log(
+        tmp_path, [row | {"request_id": f"x{row['request_id']}"} for row in jobs_fixture.log_rows(3)]
+    )
+    (tmp_path / "logs" / DATE / "b.parquet").write_bytes(b"not parquet at all")
+    store = Store(job.store.out, job.store, run_id="other")
+    store.remove_orphans(gone, DATE, None, ())
+
+    report = run(job)
+
+    ids = table(job, "answers", report.series).column("request_id").to_pylist()
+    assert len(ids) == len(set(ids))
+    assert {"xr0", "xr1", "xr2"} <= set(ids)
+    assert "r2" not in ids
+
+
 def mapping(folder: Path, columns: str) -> Config:
     """The deployment with columns of its own."""
     path = jobs_fixture.write_config(folder)
