@@ -175,6 +175,10 @@ _FAMILIES = (
         "1 where the rate got worse and stays so, 0 where not; absent where it was not judged.",
     ),
     ("claimscore_alert_not_judged", "1 where the rate could not be judged on the day."),
+    (
+        "claimscore_alert_missing_days",
+        "Days of the week before without any rate: a change that began there would not show.",
+    ),
     ("claimscore_last_success_timestamp_seconds", "When the rates of the day were made."),
 )
 _NOT_A_LABEL = re.compile(r'[\\"\n]')
@@ -215,6 +219,7 @@ def textfile(document: dict[str, Any], today: pl.DataFrame) -> str:
         if judged:
             add("claimscore_alert_active", float(chart["status"] == "alarm"), **labels)
         add("claimscore_alert_not_judged", float(not judged), **labels)
+    add("claimscore_alert_missing_days", float(len(document["gaps"])))
     if document["made_at"]:
         add(
             "claimscore_last_success_timestamp_seconds",

@@ -18,11 +18,10 @@ from typing import Any, ClassVar
 
 from claimscore.jobs.errors import ConfigError
 
-_USER_AND_PASSWORD = re.compile(
-    r"://[^/?#\s@:]*+:(?!\d{1,5}(?:[/?#]|$))[^?#\s@]*+@"
-)  # a key may hold a slash, a port may not
+_USER_AND_PASSWORD = re.compile(r"://[^/?#\s@:]*+:(?!\d{1,5}(?:[/?#]|$))[^@]*+@")
+"""A key may hold any sign, a port may not."""
 _SECRET_IN_QUERY = re.compile(
-    r"[?&][\w.-]*(?:secret|password|passwd|token|signature|key|sig)[\w.-]*=", re.IGNORECASE
+    r"[?&][\w.-]*(?:secret|password|passwd|credential|token|signature|key|sig)[\w.-]*=", re.IGNORECASE
 )
 
 DEMO_SYSTEM_PROMPT = (

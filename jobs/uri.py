@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import re
 
-# Possessive and bounded: a run of any sign costs linear time. A key may hold a slash, so all up to the last `@` goes.
-# One slash is what pathlib leaves of two.
+# A key may hold any sign: behind `user:` all up to the last `@` of the word goes, within a bound that keeps long texts linear.
+# Without a colon only what stands before the first slash can be one: a path may hold an `@`. One slash after the scheme is what
+# pathlib leaves of two, and a quote ends a query only where the word ends.
 _SECRETS = re.compile(
-    r"(?<![a-z0-9+.-])(?P<scheme>[a-z][a-z0-9+.-]{1,20}:/{1,2})(?:[^\s?#@]*+@)*+(?P<place>[^\s?#'\"]*+)"
-    r"(?:[?#][^\s'\"]*?(?=[:;,]?(?:[\s'\"]|$)))?",  # a colon at its end is the sentence's
+    r"(?<![a-z0-9+.-])(?P<scheme>[a-z][a-z0-9+.-]{1,20}:/{1,2})"
+    r"(?:[^\s/@:]*+:(?!\d{1,5}(?:[/?#]|$))\S{0,1024}@|[^\s/@?#]*+@)?+"
+    r"(?P<place>[^\s?#'\"]*+)"
+    r"(?:[?#]\S*?(?=['\"]?[:;,]?(?:\s|$)))?",  # a colon at its end is the sentence's
     re.IGNORECASE,
 )
 

@@ -404,6 +404,17 @@ def test_what_was_not_judged_has_no_value_but_a_flag():
     assert 'claimscore_alert_not_judged{metric="hallucination_rate",prompt_version=""} 1.0' in text
 
 
+def test_missing_days_stand_in_the_textfile():
+    """Who alerts on the textfile alone sees why the command ended with code 3."""
+    rows = [*rates(range(14), 0.1), *rates(range(16, 17), 0.1)]
+    document = judged(rows, 16) | {"made_at": None}
+
+    text = alert_files.textfile(document, held(rows).filter(pl.col("date") == date(16)))
+
+    assert document["gaps"] == [date(14), date(15)]
+    assert "claimscore_alert_missing_days 2.0" in text
+
+
 @pytest.fixture
 def hook():
     """A webhook on this machine."""

@@ -21,6 +21,16 @@ from claimscore.jobs.uri import shown
         ("/data/logs/date=2026-11-28/*.parquet", "/data/logs/date=2026-11-28/*.parquet"),
         ("logs?x", "logs?x"),
         ("", ""),
+        ("s3://KEY:SE#C?R@ET@bucket/x.json: gone", "s3://bucket/x.json: gone"),
+        ("s3://KEY:SE'CRET@bucket/x", "s3://bucket/x"),
+        ("https://host/x?sig='SECRET'&a=1", "https://host/x"),
+        ("https://TOKEN@host/x", "https://host/x"),
+        (
+            "s3://bucket/team@corp/x.parquet: cannot be read",
+            "s3://bucket/team@corp/x.parquet: cannot be read",
+        ),
+        ("https://host:8080/a@b", "https://host:8080/a@b"),
+        ("file:///data/a@b/c.parquet", "file:///data/a@b/c.parquet"),
     ],
 )
 def test_a_uri_is_cut_down_to_scheme_and_place(text: str, expected: str):
