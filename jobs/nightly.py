@@ -62,6 +62,11 @@ class DayPlan:
             for name, n in self.absent_columns.items()
         ]
 
+    @property
+    def no_rows(self) -> str:
+        """The line of a day without a row: an export that broke looks like that, and would pass for a quiet night."""
+        return f"{self.date}: the log has no rows, expected one at least; check what writes it"
+
 
 @dataclass(slots=True)
 class DayReport:
@@ -148,6 +153,8 @@ def run_day(config: Config, store: Store, plan: DayPlan, execute: Execute) -> Da
     if report.failures and not done:
         raise InputError(report.failures[0])
     report.warnings += _remove_orphans(store, plan, done, only_replaced=bool(report.failures))
+    if not plan.n_rows:
+        report.failures.append(plan.no_rows)
     if done:
         _count_all(report, store, done)
         _check_accounting(report, done)

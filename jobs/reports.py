@@ -114,7 +114,8 @@ def print_plan(document: dict[str, Any]) -> None:
                 markup=False,
             )
         else:
-            console.print(f"{title}: everything is fresh", highlight=False, markup=False)
+            state = "everything is fresh" if day["n_rows"] else "nothing to score"
+            console.print(f"{title}: {state}", highlight=False, markup=False)
         for line in (*day["unreadable"], *day["warnings"]):
             console.print(printable(line), markup=False, highlight=False, soft_wrap=True)
     console.print(f"config {document['config_fingerprint']}", highlight=False)

@@ -319,6 +319,16 @@ def test_a_corrected_file_beside_a_bad_one_is_not_counted_twice(job: Config, tmp
     assert (len(report.failures), len(report.warnings)) == (1, 2)  # two shards of the old file
 
 
+def test_a_log_without_rows_is_no_quiet_night(job: Config, tmp_path: Path):
+    """What writes the log may have broken: the day is a failure by name, which ends the run with code 3."""
+    jobs_fixture.write_log(tmp_path, [])
+
+    report = run(job)
+
+    assert report.failures == [f"{DATE}: the log has no rows, expected one at least; check what writes it"]
+    assert report.n_rows == 0
+
+
 @pytest.mark.parametrize("gone", ["quarantine", "claims"])
 def test_a_corrected_file_is_not_counted_twice_once_others_removed_what_is_shared(
     job: Config, tmp_path: Path, gone: str
