@@ -93,10 +93,10 @@ def test_a_long_pair_is_as_exact_as_torch(name, length):
 
 
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
-@pytest.mark.parametrize("length", SHORT + LONG)
+@pytest.mark.parametrize("length", [*SHORT, *(pytest.param(n, marks=pytest.mark.slow) for n in LONG)])
 @pytest.mark.parametrize("tile", TILES.values(), ids=TILES)
 def test_every_tile_length_and_dtype_is_as_exact_as_torch(tile, length, dtype):
-    """The whole product of what the tests above sample."""
+    """The whole product of what the tests above sample; long pairs, minutes of the interpreter, in the long form."""
     tensors, bounds, slots = inputs([3, length, 1], dtype=dtype)
 
     assert_as_exact_as_torch(run(tile, tensors, bounds, slots=slots), tensors, bounds, slots=slots)
