@@ -23,6 +23,7 @@ from claimscore.jobs.errors import ConfigError, reason_of
 from claimscore.jobs.uri import shown
 
 _SECTIONS = {name: kind for name, kind in typing.get_type_hints(Config).items() if name != "path"}
+_Card = typing.TypeVar("_Card", JudgeCard, RefereeCard)
 _NOT_IN_FILE = {"judge_card", "checker_card", "referee_card", "mapped"}
 
 
@@ -68,10 +69,7 @@ def load_card(path: str | Path) -> JudgeCard:
     Raises:
         ConfigError: as `load_config`.
     """
-    path = Path(path)
-    card = _section(path, "", JudgeCard, _read_toml(path, "a judge card"))
-    assert isinstance(card, JudgeCard)
-    return dataclasses.replace(card, model=_relative(path, card.model, must_exist=True))
+    return _card(Path(path), JudgeCard, "a judge card")
 
 
 def load_referee_card(path: str | Path) -> RefereeCard:
@@ -80,14 +78,18 @@ def load_referee_card(path: str | Path) -> RefereeCard:
     Raises:
         ConfigError: as `load_config`.
     """
-    path = Path(path)
-    card = _section(path, "", RefereeCard, _read_toml(path, "a referee card"))
-    assert isinstance(card, RefereeCard)
+    card = _card(Path(path), RefereeCard, "a referee card")
     if card.form != "span":
         raise ConfigError(
             f"{path}: form = {card.form!r}, expected 'span': a model that quotes no span cannot be checked, and what it says "
             "is not used; take another referee card"
         )
+    return card
+
+
+def _card(path: Path, kind: type[_Card], what: str) -> _Card:
+    card = _section(path, "", kind, _read_toml(path, what))
+    assert isinstance(card, kind)
     return dataclasses.replace(card, model=_relative(path, card.model, must_exist=True))
 
 

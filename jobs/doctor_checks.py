@@ -40,8 +40,8 @@ LEAST_FREE = 1 << 30
 """Bytes at the output root below which a night will not fit; below ten times as many it is worth a word."""
 LEAST_MEMORY = 4 << 30
 OPTIONAL = ("question", "prompt_version", "model", "topic")
-HUB_TIMEOUT_S = 10.0
 """Columns of a log whose lack is worth a word."""
+HUB_TIMEOUT_S = 10.0
 _TORCH = """
 import json, torch
 gpus = [torch.cuda.get_device_properties(k) for k in range(torch.cuda.device_count())] if torch.cuda.is_available() else []

@@ -150,9 +150,8 @@ def _span(item: Mapping[str, Any], group: str, trace_id: str | None, options: Op
     )
     given = _either(attributes.get("mlflow.spanInputs"), item.get("inputs"))
     output = _either(attributes.get("mlflow.spanOutputs"), item.get("outputs"))
-    fill_content(span, given, output, options, called="spanOutputs")
-    if output == {}:
-        span.answer_problem = None  # nothing came out, and so nothing that is not known
+    # An empty mapping is what MLflow writes where nothing came out.
+    fill_content(span, given, None if output == {} else output, options, called="spanOutputs")
     return span
 
 

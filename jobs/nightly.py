@@ -199,8 +199,7 @@ def _remove_orphans(store: Store, plan: DayPlan, tasks: list[ShardTask], *, only
     replaced = _replaced(store, plan, tasks) - kept if only_replaced else None
     kept |= {f"{shard_id}-samples" for shard_id in kept} | ({"metrics"} if tasks else set())
     gone: set[str] = set()
-    for table in ("quarantine", "claims", "scores", "referee", "verdicts", "answers", "metrics"):
-        series = None if table in {"quarantine", "claims"} else plan.series
+    for table, series in (*_tables_of(plan), ("metrics", plan.series)):
         gone.update(store.remove_orphans(table, plan.date, series, kept, of=replaced))
     shard_ids = sorted({shard_id.removesuffix("-samples") for shard_id in gone} - {"metrics"})
     return [f"removed shard {shard_id}: the log of {plan.date} no longer holds it" for shard_id in shard_ids]
@@ -211,17 +210,18 @@ def _replaced(store: Store, plan: DayPlan, done: list[ShardTask]) -> set[str]:
     n_done = Counter(task.shard.file for task in done)
     whole = {file for file, n in Counter(task.shard.file for task in plan.tasks).items() if n == n_done[file]}
     found: set[str] = set()
-    for table in ("quarantine", "claims", "scores", "referee", "verdicts", "answers"):
-        # Of every table: another series, or a run that was killed here, may have removed the day's quarantine already.
-        series = None if table in {"quarantine", "claims"} else plan.series
-        manifests = (
-            (file.shard_id, store.manifest(file))
-            for file in store.files(table, date=plan.date, series=series)
-        )
-        found |= {
-            shard_id.removesuffix("-samples") for shard_id, m in manifests if m and m.get("source") in whole
-        }
+    # Of every table: another series, or a run that was killed here, may have removed the day's quarantine already.
+    for table, series in _tables_of(plan):
+        for file in store.files(table, date=plan.date, series=series):
+            if (store.manifest(file) or {}).get("source") in whole:
+                found.add(file.shard_id.removesuffix("-samples"))
     return found | {f"{shard_id}-samples" for shard_id in found}
+
+
+def _tables_of(plan: DayPlan) -> list[tuple[str, str | None]]:
+    """The tables that shards are made into, with the series that each belongs to: the first two belong to all."""
+    shared: list[tuple[str, str | None]] = [("quarantine", None), ("claims", None)]
+    return shared + [(table, plan.series) for table in ("scores", "referee", "verdicts", "answers")]
 
 
 def _count_all(report: DayReport, store: Store, tasks: list[ShardTask]) -> None:
