@@ -244,11 +244,11 @@ def _large_day(large: dict[str, Any]) -> str:
         else ", every one made"
     )
     stages = ", ".join(
-        f"{stage} {s / 60:.1f}" for stage, s in large.get("of_run_cpu_s", {}).items() if s >= 3
-    )
+        f"{stage} {s:,.0f}" for stage, s in large.get("of_run_cpu_s", {}).items() if s >= 3
+    )  # an earlier result has the stages' time on the clock alone
     return (
-        f"A day of {large['n_answers']:,} short answers on stub models{copied}: {phases['run']['cpu_s'] / 60:.0f} minutes of CPU in one process "
-        f"({stages}), {large['cpu_ms_an_answer_made']:.1f} ms an answer, peak "
+        f"A day of {large['n_answers']:,} short answers on stub models{copied}: those made took {phases['run']['cpu_s']:,.0f} s of CPU in one process"
+        f"{f' ({stages})' if stages else ''}, {large['cpu_ms_an_answer_made']:.1f} ms an answer, peak "
         f"{max(phase['peak_mib'] for phase in phases.values()):,.0f} MiB, {files:,.0f} files of {mib:,.0f} MiB in all; to plan it {phases['plan']['cpu_s']:.1f} s of CPU, "
         f"to find on the next run that nothing is to be done {phases['plan again']['cpu_s'] + phases['run again']['cpu_s']:.1f} s "
         f"({large['resume_s']:.0f} s on the clock)."
