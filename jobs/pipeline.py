@@ -282,17 +282,15 @@ def make_verdicts(
         pair_rules.holds(scores, what) for what in (thresholds.may_entail(), thresholds.needs_names())
     )
     lacking = signals.lacking(log, claims, scores, values_of=values_of, names_of=names_of)
+    found = pair_rules.outcomes(scores, lacking, thresholds=thresholds, config=config.verdicts)
     # Novelty names what is wrong with a claim that failed, and only a referee makes a settled one fail.
-    pairs = pair_rules.outcomes(scores, lacking, thresholds=thresholds, config=config.verdicts)
-    may_fail = pc.invert(pair_rules.settled(claims, pairs)) if replies is None else None
+    may_fail = pc.invert(pair_rules.settled(claims, found)) if replies is None else None
     return verdicts.decide(
         claims,
-        scores,
-        lacking=lacking,
+        found,
         novelty=signals.novelty(log, claims, of=may_fail),
         agreement=consistency.agreement(sample_scores, samples, entails=thresholds.entails()),
         log=log,
-        thresholds=thresholds,
         config=config.verdicts,
         replies=replies,
     )

@@ -16,18 +16,15 @@ from claimscore.jobs.frames import as_frame
 from claimscore.jobs.pair_rules import KEY
 from claimscore.jobs.records import VERDICTS, CitationState, HallucinationType, Rule, Verdict, conform
 from claimscore.jobs.referee_rules import with_referee
-from claimscore.jobs.thresholds import Thresholds
 
 
 def decide(
     claims: pa.Table,
-    scores: pa.Table,
+    pairs: pl.DataFrame,
     *,
-    lacking: pa.Table,
     novelty: pa.Table,
     agreement: pa.Table,
     log: pa.Table,
-    thresholds: Thresholds,
     config: VerdictsConfig,
     replies: pa.Table | None = None,
 ) -> pa.Table:
@@ -35,15 +32,12 @@ def decide(
 
     Args:
         claims: records.CLAIMS.
-        scores: records.SCORES of the evidence pairs of these claims (sample_index null); a claim has at least one row.
-        lacking: beside `scores`, missing_values and missing_names (list<string>): what of the claim the premise lacks;
-            null where neither could decide anything.
+        pairs: pair_rules.outcomes of their evidence pairs; a claim has at least one row.
         novelty: beside `claims`: missing_values and missing_names (list<string>: in no chunk at all), conflated
             (bool: all of it in the evidence, never together), each null where it could decide nothing (pair_rules.settled),
             and quotes_found (bool, null without quotations).
         agreement: request_id, claim_index, consistency, n_samples_usable; claims may be absent.
         log: records.LOG rows of the answers, for chunk ids and quotes.
-        thresholds: from the judge card.
         config: rules and policy of conflicts.
         replies: records.REFEREE of these claims; None: there is no referee.
 
@@ -51,14 +45,8 @@ def decide(
         records.VERDICTS, one row a claim, in the order of `claims`; no claims give an empty table.
 
     Raises:
-        OutputError: a claim has no row in `scores`, or a column breaks its schema.
+        OutputError: a claim has no row in `pairs`, or a column breaks its schema.
     """
-    pairs = pair_rules.outcomes(
-        scores,
-        lacking,
-        thresholds=thresholds,
-        config=config,
-    )
     frame = as_frame(claims).hstack(as_frame(novelty))
     frame = frame.join(pair_rules.best_of_claims(pairs), on=KEY, how="left", maintain_order="left")
     frame = frame.join(as_frame(agreement), on=KEY, how="left", maintain_order="left")

@@ -120,7 +120,7 @@ MAY_IMPORT = {
     "thresholds": (),
     "combining": ("thresholds", "trust"),
     "pair_rules": ("thresholds",),
-    "verdicts": ("pair_rules", "referee_rules", "thresholds"),
+    "verdicts": ("pair_rules", "referee_rules"),
     "answers": (),
     "metrics": (),
     "compare": (),

@@ -79,14 +79,14 @@ def judge(
         "consistency": pa.float32(),
         "n_samples_usable": pa.int32(),
     }
+    scores = pa.Table.from_pylist(pairs, schema=SCORES)
+    lacking = lacking_of(missing or [None] * len(pairs), names or [None] * len(pairs))
     table = decide(
         pa.Table.from_pylist([claim or a_claim()], schema=CLAIMS),
-        pa.Table.from_pylist(pairs, schema=SCORES),
-        lacking=lacking_of(missing or [None] * len(pairs), names or [None] * len(pairs)),
+        pair_rules.outcomes(scores, lacking, thresholds=thresholds, config=VerdictsConfig(**config)),
         novelty=pa.Table.from_pylist([novel], schema=pa.schema(list(kinds.items()))),
         agreement=pa.Table.from_pylist(agreement or [], schema=pa.schema(list(agreed.items()))),
         log=log,
-        thresholds=thresholds,
         config=VerdictsConfig(**config),
         replies=replies,
     )
@@ -395,12 +395,12 @@ def test_no_claims_give_an_empty_table():
     }
     table = decide(
         CLAIMS.empty_table(),
-        SCORES.empty_table(),
-        lacking=lacking_of([], []),
+        pair_rules.outcomes(
+            SCORES.empty_table(), lacking_of([], []), thresholds=THRESHOLDS, config=VerdictsConfig()
+        ),
         novelty=pa.schema(list(empty.items())).empty_table(),
         agreement=pa.schema(list(agreed.items())).empty_table(),
         log=LOG.empty_table(),
-        thresholds=THRESHOLDS,
         config=VerdictsConfig(),
     )
 
