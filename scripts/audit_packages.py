@@ -192,7 +192,7 @@ def advisories(packages: Sequence[Package], has_pip_audit: bool) -> dict[str, An
 
 def audit(extras: Sequence[str], accepted: Accepted, has_pip_audit: bool) -> dict[str, Any]:
     """The whole of it; `outside` and `advisories` say what does not pass."""
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    project = _project()
     wanted = list(project["dependencies"])
     for extra in extras:
         wanted += project["optional-dependencies"][extra]
@@ -218,6 +218,11 @@ def audit(extras: Sequence[str], accepted: Accepted, has_pip_audit: bool) -> dic
         "advisories": advisories(packages, has_pip_audit),
         "packages": {one.name: f"{one.version}, {one.licence}" for one in packages},
     }
+
+
+def _project() -> dict[str, Any]:
+    project: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    return project
 
 
 def text(result: Mapping[str, Any]) -> str:
@@ -246,11 +251,12 @@ def main() -> int:
     parser = argparse.ArgumentParser(
         prog="scripts/audit", description="Licences and advisories of every package."
     )
-    known = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"][
-        "optional-dependencies"
-    ]
     parser.add_argument(
-        "--extras", nargs="*", choices=list(known), default=list(EXTRAS), help="cpu demo dev if not given"
+        "--extras",
+        nargs="*",
+        choices=list(_project()["optional-dependencies"]),
+        default=list(EXTRAS),
+        help="cpu demo dev if not given",
     )
     parser.add_argument("--record", action="store_true", help="write the result under benchmarks/results/")
     options = parser.parse_args()

@@ -25,8 +25,6 @@ from claimscore.jobs.plan import Weights
 from claimscore.jobs.store import Store
 
 SEED = 20261130
-LONG = ("late", *sorted(set(RESETS) - {"reset"}))
-"""Faults of the long form: each run spends a quarter of a minute in the client's waits before it tries again."""
 
 
 @pytest.fixture(scope="module")
@@ -87,10 +85,7 @@ def test_a_reset_reaches_the_client(server, fault, seen):
     assert server.counts[fault] == 1
 
 
-@pytest.mark.parametrize(
-    "fault",
-    ["SlowDown", "InternalError", "reset", *(pytest.param(fault, marks=pytest.mark.slow) for fault in LONG)],
-)
+@pytest.mark.parametrize("fault", ["SlowDown", "InternalError", "late", *RESETS])
 def test_a_store_with_faults_gives_equal_tables_or_a_name(server, job, fault):
     """Every eighth request meets the fault: the run ends equal, or says where; the next one makes what is left."""
     config, expected = job
