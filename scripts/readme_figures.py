@@ -47,7 +47,7 @@ def demo() -> str:
             f"{point['threshold']}: {point['recall']['value']:.2f} / {point['precision']['value']:.2f}"
             for point in gold["sweep"]
         )
-        + " (recall / precision). The threshold was chosen on these answers: expect a little less on yours.",
+        + " (recall / precision). The threshold was fitted on other claims (below), the rules around it with these answers in sight: expect a little less on yours.",
         "",
         (
             f"{_total(result, 'n_rows')} rows of {len(result['days'])} days, {_total(result, 'n_claims')} claims, "
