@@ -124,7 +124,7 @@ class OutputRoot:
 
     @contextmanager
     def lock(self, run_id: str) -> Iterator[str]:
-        """Hold the root for one run, and clear what dead runs left in OUT/tmp.
+        """Hold the root for one run; before and after it, clear what killed processes left in OUT/tmp.
 
         Local: flock, exact among all processes that see the folder. Object store: pyarrow has no conditional
         PUT, so this is look, write, look again: it stops a second run, not two that start within the same
@@ -145,14 +145,19 @@ class OutputRoot:
             "started_at": datetime.now(UTC).isoformat(timespec="seconds"),
         }
         with self._held(json.dumps(mine).encode()) as left:
-            for key in self.keys(_TMP) if self.is_local else ():
-                if _OURS.fullmatch(key):  # the folder may be somebody's, in an output root chosen badly
-                    self.remove(key)
+            self._clear_tmp()
             yield (
                 f"{self.shown(LOCK)}: {_holder(left)} ended without finishing; its lock is taken over"
                 if left
                 else ""
             )
+            self._clear_tmp()
+
+    def _clear_tmp(self) -> None:
+        """Remove the half-written files of runs, and of workers, that were killed; nobody else may be writing."""
+        for key in self.keys(_TMP) if self.is_local else ():
+            if _OURS.fullmatch(key):  # the folder may be somebody's, in an output root chosen badly
+                self.remove(key)
 
     def check_lock(self, run_id: str) -> None:
         """Raise OutputError where another run than `run_id` has taken the lock since; fine where none holds it."""

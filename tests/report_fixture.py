@@ -62,6 +62,12 @@ def answer(request_id: str, *, bad: bool | None = False, **fields: Any) -> dict[
     } | fields
 
 
+def claims_of(answer_rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The one claim that each `answer` row counts."""
+    verdict = {True: "unsupported", False: "supported", None: "unscored"}
+    return [claim(row["request_id"], 0, verdict[row["hallucinated"]], end=18) for row in answer_rows]
+
+
 def answers(rows: list[dict[str, Any]]) -> pa.Table:
     """ANSWERS of `answer` rows."""
     return _table(rows, ANSWERS)
@@ -89,11 +95,7 @@ def night(
     **fields: Any,
 ) -> Night:
     """A night of those answers; without claim rows each answer has the one claim that it counts."""
-    if claim_rows is None:
-        verdict = {True: "unsupported", False: "supported", None: "unscored"}
-        claim_rows = [
-            claim(row["request_id"], 0, verdict[row["hallucinated"]], end=18) for row in answer_rows
-        ]
+    claim_rows = claims_of(answer_rows) if claim_rows is None else claim_rows
     defaults: dict[str, Any] = {"is_current": True, "quarantined": {}, "n_shards": 1, "n_unfinished": 0}
     return Night(
         date=DAY,

@@ -12,9 +12,10 @@ import report_fixture as fixture
 from claimscore.jobs.concentration import concentrate, fisher, log_factorials, source_of
 
 
-def found_in(night) -> dict:
-    """What `concentrate` finds in a night."""
-    return concentrate(pl.from_arrow(night.answers), pl.from_arrow(night.verdicts))
+def found_in(rows: list[dict], claims: list[dict] | None = None) -> dict:
+    """What `concentrate` finds in answers; without claims each has the one that it counts."""
+    verdicts = fixture.verdicts(fixture.claims_of(rows) if claims is None else claims)
+    return concentrate(pl.from_arrow(fixture.answers(rows)), pl.from_arrow(verdicts))
 
 
 def block(name: str, n: int, n_bad: int, **fields) -> list[dict]:
@@ -39,7 +40,7 @@ def test_a_bad_prompt_version_is_the_first_found():
     """60 of 100 against 20 of 100: 40 more than the rest's rate gives."""
     rows = block("a", 100, 20, prompt_version="p1") + block("b", 100, 60, prompt_version="p2")
 
-    first = found_in(fixture.night(rows))["found"][0]
+    first = found_in(rows)["found"][0]
 
     assert (first["where"], first["n"], first["n_bad"], first["rest_n"]) == (
         {"prompt_version": "p2"},
@@ -67,7 +68,7 @@ def test_chance_is_seldom_a_finding():
             )
         ]
         rows = [fixture.answer(str(k), bad=bool(bad[k]), **names[k]) for k in range(400)]
-        n_named += bool(found_in(fixture.night(rows))["found"])
+        n_named += bool(found_in(rows)["found"])
 
     assert n_named <= 10
 
@@ -82,7 +83,7 @@ def test_what_only_rides_on_another_group_is_told_apart():
     )
 
     found = {
-        tuple(group["where"].items()): group["apart"] for group in found_in(fixture.night(rows))["found"]
+        tuple(group["where"].items()): group["apart"] for group in found_in(rows)["found"]
     }
 
     assert found == {(("prompt_version", "p2"),): None, (("model", "m2"),): False}
@@ -105,8 +106,8 @@ def test_a_pair_is_named_where_neither_part_explains_it():
     ]
     pair = {"prompt_version": "p2", "topic": "y"}
 
-    assert pair in [group["where"] for group in found_in(fixture.night(only))["found"]]
-    assert [group["where"] for group in found_in(fixture.night(all_over))["found"]] == [
+    assert pair in [group["where"] for group in found_in(only)["found"]]
+    assert [group["where"] for group in found_in(all_over)["found"]] == [
         {"prompt_version": "p2"}
     ]
 
@@ -123,7 +124,7 @@ def leaning(synthetic: bool) -> dict:
         )
         for k, row in enumerate(rows)
     ]
-    return found_in(fixture.night(rows, claims))
+    return found_in(rows, claims)
 
 
 def test_a_document_whose_claims_fail_is_found():
@@ -142,7 +143,7 @@ def test_unjudged_answers_count_nowhere():
     """An unscored answer is neither good nor bad."""
     rows = block("a", 10, 2, topic="x") + [fixture.answer(f"u{k}", bad=None, topic="y") for k in range(50)]
 
-    result = found_in(fixture.night(rows))
+    result = found_in(rows)
 
     assert (result["n_judged"], result["n_bad"], result["n_tested"], result["found"]) == (10, 2, 0, [])
 
@@ -156,7 +157,7 @@ def test_kinds_are_counted_and_placed():
         for k in range(2)
     ]
 
-    (kind,) = found_in(fixture.night(rows, claims))["types"]
+    (kind,) = found_in(rows, claims)["types"]
 
     assert (kind["type"], kind["n_claims"], kind["n_answers"]) == ("intrinsic", 60, 30)
     assert kind["where"]["where"] == {"prompt_version": "p1"}

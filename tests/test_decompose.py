@@ -248,6 +248,7 @@ def test_a_second_sample_of_a_prompt_is_ignored():
     assert [claim["text"] for claim in claims] == FEE_CLAIMS
 
 
+@pytest.mark.slow  # an engine of its own takes a minute to load; test_demo_run.py runs the same model over two days
 @pytest.mark.demo
 @pytest.mark.skipif(not DEMO_MODEL.is_dir(), reason="demo-models/ is absent; scripts/demo builds it")
 def test_the_demo_decomposer_splits_a_sentence():

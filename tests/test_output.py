@@ -162,6 +162,8 @@ def test_a_lock_clears_our_unfinished_files_and_nobody_elses(root):
 
     with root.lock("mine"):
         assert root.keys("tmp") == ["tmp/notes.md", f"tmp/sub/{'a' * 32}"]
+        root.put(f"tmp/{'b' * 32}", b"of a worker that is killed in this run")
+    assert root.keys("tmp") == ["tmp/notes.md", f"tmp/sub/{'a' * 32}"]
 
 
 @pytest.mark.parametrize("uri", ["/", "s3://", "s3://bucket-less/../"])
