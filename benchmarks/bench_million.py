@@ -21,7 +21,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
-import numpy as np
 import pyarrow.fs as pafs
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
@@ -62,9 +61,32 @@ class Phases:
         return made
 
 
-def wall_and_cpu() -> np.ndarray:
-    """Both clocks, (2,): on a machine that others use too, the second is what the day needs."""
-    return np.array([time.perf_counter(), time.process_time()])
+class Seconds(float):
+    """Seconds on the clock that carry those of the CPU: on a machine that others use too, these are what the day needs."""
+
+    def __new__(cls, wall: float = 0.0, cpu: float = 0.0) -> Seconds:
+        """Both; a plain number has no CPU seconds."""
+        made = super().__new__(cls, wall)
+        made.cpu = cpu
+        return made
+
+    def __add__(self, other: float) -> Seconds:
+        return Seconds(float(self) + float(other), self.cpu + cpu_of(other))
+
+    __radd__ = __add__
+
+    def __sub__(self, other: float) -> Seconds:
+        return Seconds(float(self) - float(other), self.cpu - cpu_of(other))
+
+
+def cpu_of(seconds: float) -> float:
+    """What of the CPU they carry."""
+    return getattr(seconds, "cpu", 0.0)
+
+
+def wall_and_cpu() -> Seconds:
+    """Both clocks."""
+    return Seconds(time.perf_counter(), time.process_time())
 
 
 def draw(folder: Path, n_answers: int) -> None:
@@ -162,7 +184,7 @@ def measure(folder: Path, n_answers: int, shard_rows: int, n_made: int) -> dict[
     assert not report.failures, report.failures
     assert report.n_rows == n_out == n_answers, (report.n_rows, n_out)
     assert (again.stale, rerun.n_made, rerun.made) == ({}, 0, {}), "nothing was to be done"
-    seconds: Mapping[str, Any] = report.seconds  # as `wall_and_cpu` gives them
+    seconds = report.seconds  # as `wall_and_cpu` gives them
     n_here, stubs_s = report.n_made_of["answers"], stubs.by_stage()
     return {
         "n_answers": n_answers,
@@ -173,8 +195,8 @@ def measure(folder: Path, n_answers: int, shard_rows: int, n_made: int) -> dict[
         "shard_rows": shard_rows,
         "n_shards": len(plan.tasks),
         "phases": phase.rows,
-        "of_run_cpu_s": {name: round(float(s[1]), 2) for name, s in seconds.items()},
-        "of_run_wall_s": {name: round(float(s[0]), 2) for name, s in seconds.items()}
+        "of_run_cpu_s": {name: round(cpu_of(s), 2) for name, s in seconds.items()},
+        "of_run_wall_s": {name: round(float(s), 2) for name, s in seconds.items()}
         | {
             "shards made": round(made_here.wall_s, 2),
             "shards copied": round(sizes[-1]["s"] - made_here.wall_s, 2),

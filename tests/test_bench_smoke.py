@@ -40,6 +40,15 @@ def test_job_without_models_accounts_for_its_cpu():
     )
 
 
+def test_a_large_day_is_made_resumed_and_accounted_for():
+    """Of 1,000 answers half are made and half are copies; each stage has seconds of both clocks."""
+    result = run("benchmarks/bench_million.py", "--answers", "1000", "--shard-rows", "200", "--made", "400")
+
+    assert result["n_answers_made"] + result["n_answers_copied"] == 1000
+    assert 0 < result["of_run_cpu_s"]["scores"] < 60
+    assert 0 < result["of_run_wall_s"]["scores"] <= result["of_run_wall_s"]["shards made"]
+
+
 def test_scaling_reports_how_busy_the_judges_are():
     """One stub judge on a local Ray: its utilisation is a share."""
     result = run("benchmarks/bench_scaling.py", "--judges", "1", "--seconds", "2")

@@ -82,9 +82,7 @@ def test_what_only_rides_on_another_group_is_told_apart():
         + block("d", 90, 18, prompt_version="p1", model="m1")
     )
 
-    found = {
-        tuple(group["where"].items()): group["apart"] for group in found_in(rows)["found"]
-    }
+    found = {tuple(group["where"].items()): group["apart"] for group in found_in(rows)["found"]}
 
     assert found == {(("prompt_version", "p2"),): None, (("model", "m2"),): False}
 
@@ -107,9 +105,7 @@ def test_a_pair_is_named_where_neither_part_explains_it():
     pair = {"prompt_version": "p2", "topic": "y"}
 
     assert pair in [group["where"] for group in found_in(only)["found"]]
-    assert [group["where"] for group in found_in(all_over)["found"]] == [
-        {"prompt_version": "p2"}
-    ]
+    assert [group["where"] for group in found_in(all_over)["found"]] == [{"prompt_version": "p2"}]
 
 
 def leaning(synthetic: bool) -> dict:
