@@ -19,7 +19,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 
 import pyarrow.fs as pafs
 
@@ -64,7 +64,7 @@ class Phases:
 class Seconds(float):
     """Seconds on the clock that carry those of the CPU: on a machine that others use too, these are what the day needs."""
 
-    def __new__(cls, wall: float = 0.0, cpu: float = 0.0) -> Seconds:
+    def __new__(cls, wall: float = 0.0, cpu: float = 0.0) -> Self:
         """Both; a plain number has no CPU seconds."""
         made = super().__new__(cls, wall)
         made.cpu = cpu
