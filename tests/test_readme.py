@@ -22,3 +22,21 @@ def test_every_linked_file_exists():
 
     assert links
     assert [link for link in links if not (ROOT / link).exists()] == []
+
+
+def test_every_file_of_the_job_has_a_place_in_its_map():
+    """Whoever opens jobs/ finds each file in the table, and no file that is gone."""
+    table = (ROOT / "jobs" / "README.md").read_text(encoding="utf-8").split("| files |")[1]
+    named = set(
+        re.findall(r"`(\w+)`", "".join(line.split("|")[1] for line in table.splitlines() if "|" in line))
+    )
+    files = {path.stem for path in (ROOT / "jobs").glob("*.py")}
+
+    assert (files - named, named - files) == (set(), set())
+
+
+def test_the_query_of_the_readme_is_one_that_is_tried():
+    """TABLES.md's queries are run by test_table_docs.py; the README shows the first of them."""
+    (query,) = re.findall(r"```sql\n(.*?)```", README, re.DOTALL)
+
+    assert query in (ROOT / "jobs" / "TABLES.md").read_text(encoding="utf-8")
