@@ -26,9 +26,11 @@ _QUICK = 2 / 3
 """Share of the time for runs without Ray."""
 
 
-def kill_quick_runs(folder: Path, seed: int, until: float, n_kills: int, *, small: bool) -> Counter[str]:
-    """Random moments until the time is over and there were `n_kills`, then one of each kind of boundary."""
-    told = [time.monotonic()]
+def kill_quick_runs(
+    folder: Path, seed: int, until: float, n_kills: int, *, small: bool
+) -> tuple[Counter[str], bool]:
+    """Random moments until the time is over and there were `n_kills`, then one of each kind of boundary; whether to go on."""
+    told, goes_on = [time.monotonic()], True
 
     def is_enough(counts: Counter[str]) -> bool:
         if time.monotonic() > told[0] + 60:
@@ -42,7 +44,8 @@ def kill_quick_runs(folder: Path, seed: int, until: float, n_kills: int, *, smal
             campaign.boundary_kills(at_most=sys.maxsize)
         except KeyboardInterrupt:
             print("interrupted: the counts so far", flush=True)
-    return campaign.counts
+            goes_on = False
+    return campaign.counts, goes_on
 
 
 def kill_on_ray(folder: Path, seed: int, until: float) -> Counter[str]:
@@ -82,10 +85,10 @@ def main() -> None:
     quick, on_ray = folder / "quick", folder / "ray"
     quick.mkdir()
     on_ray.mkdir()
-    counts = kill_quick_runs(
+    counts, goes_on = kill_quick_runs(
         quick, seed, began + _QUICK * 60 * arguments.minutes, arguments.kills, small=arguments.small
     )
-    if time.monotonic() < began + 60 * arguments.minutes:
+    if goes_on:
         counts += kill_on_ray(on_ray, seed, began + 60 * arguments.minutes)
     shutil.rmtree(folder)
     for name, n in counts.items():
