@@ -258,9 +258,17 @@ def _large_day(large: dict[str, Any]) -> str:
 def chaos() -> str:
     """What the kills of the newest campaign came to."""
     result = newest("chaos")
-    counts = ", ".join(f"{n:,} {what}" for what, n in result["counts"].items())
+    counts = result["counts"]
+    on_ray = ", ".join(
+        f"{n} of a {what.removeprefix('kills of a ')}"
+        for what, n in counts.items()
+        if what.startswith("kills of a ")
+    )
     return (
-        f"The last campaign (seed {result['seed']}, {result['wall_s'] / 60:.0f} minutes): {counts}; "
+        f"The last campaign (seed {result['seed']}, {result['wall_s'] / 60:.0f} minutes): {counts['random kills']:,} kills of whole runs at random moments, "
+        f"one at each of the {counts['kinds of boundary killed at']} kinds of boundary (of {counts['kinds of boundary']}), and on two Ray nodes kills {on_ray}; "
+        f"{counts['kills that left a half-written file in tmp']} left a half-written file. {counts['outputs that held'] + counts['outputs on Ray that held']:,} "
+        f"outputs compared with an unbroken run's, {counts['tables compared']:,} tables and {counts['rows compared']:,} rows: "
         f"**{result['lost, doubled or differing rows']} lost, doubled or differing rows**."
     )
 
