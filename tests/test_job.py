@@ -412,14 +412,14 @@ def test_a_run_shows_that_models_load(monkeypatch: pytest.MonkeyPatch, capsys: p
     with progress.RunProgress(DATE, 3) as shown:
         for second in range(0, 80, 2):
             now["s"] = float(second)
-            shown.show({"shards": 0})
+            shown.show({"shards": 0, "loading_open": 1})
         now["s"] += 1
         shown.show({"shards": 1, "claims": 12})
 
     lines = capsys.readouterr().err.splitlines()
-    assert lines[0] == f"{DATE}: 0/3 shards, models load, the first claims are made, 0 s"
+    assert lines[0] == f"{DATE}: 0/3 shards, models load, 0 s"
     assert [line.split(", ")[-1] for line in lines] == ["0 s", "16 s", "32 s", "48 s", "64 s", "79 s"]
-    assert lines[-1].startswith(f"{DATE}: 1/3 shards, 0.2 claims/s")
+    assert lines[-1] == f"{DATE}: 1/3 shards, tables are made, 0.2 claims/s, 79 s"
 
 
 def test_a_mapped_column_that_is_not_there_is_told(job: Config, tmp_path: Path):
