@@ -107,11 +107,12 @@ def print_plan(document: dict[str, Any]) -> None:
             loading = cost["loading_s"]
             console.print(
                 f"about {cost['n_llm_tokens']:,} LLM tokens, {cost['n_pairs']:,} pairs and {cost['n_variant_pairs']:,} of their "
-                f"variants, {cost['model_s']:,.0f} s of the models, "
-                f"{'without loading them' if loading is None else f'and {loading:,.0f} s to load them'}; "
+                f"variants, {_span(cost['model_s'])} of the models, "
+                f"{'without loading them' if loading is None else f'and {_span(loading)} to load them'}; "
                 f"rates: {cost['rates_from']}",
                 highlight=False,
                 markup=False,
+                soft_wrap=not console.is_terminal,
             )
         else:
             state = "everything is fresh" if day["n_rows"] else "nothing to score"
@@ -119,6 +120,15 @@ def print_plan(document: dict[str, Any]) -> None:
         for line in (*day["unreadable"], *day["warnings"]):
             console.print(printable(line), markup=False, highlight=False, soft_wrap=True)
     console.print(f"config {document['config_fingerprint']}", highlight=False)
+
+
+def _span(seconds: float) -> str:
+    """A duration as a person says it."""
+    if seconds < 1:
+        return "under 1 s"
+    if seconds < 120:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 7_200 else f"{seconds / 3_600:,.1f} h"
 
 
 def find_answer(out: str, request_id: str, series: str | None) -> dict[str, Any]:

@@ -397,7 +397,10 @@ def test_the_time_that_models_load_is_in_no_rate(job: Config, monkeypatch: pytes
     report = run_day(job, store, plan, execute)
     estimate.remember(store, dataclasses.asdict(report), 1)
     (Path(job.store.out) / "state" / "manifests").rename(Path(job.store.out) / "gone")
-    cost = estimate.plan_days(job, [DATE])["days"][0]["estimate"]
+    known = dataclasses.replace(
+        job.cluster, assumed_claims_per_s=1e9
+    )  # no second of the stub LLM was measured
+    cost = estimate.plan_days(dataclasses.replace(job, cluster=known), [DATE])["days"][0]["estimate"]
 
     assert report.seconds["scores"] + report.seconds["sample_scores"] == judge.n_calls
     assert (report.loading_s, cost["loading_s"]) == (90.0, 90.0)
@@ -420,6 +423,56 @@ def test_a_run_shows_that_models_load(monkeypatch: pytest.MonkeyPatch, capsys: p
     assert lines[0] == f"{DATE}: 0/3 shards, models load, 0 s"
     assert [line.split(", ")[-1] for line in lines] == ["0 s", "16 s", "32 s", "48 s", "64 s", "79 s"]
     assert lines[-1] == f"{DATE}: 1/3 shards, tables are made, 0.2 claims/s, 79 s"
+
+
+@pytest.mark.parametrize(
+    ("override", "sees_gpu", "rate", "source"),
+    [
+        ("judge.dtype=auto", False, 30, "as the demo's models on a CPU of 2 cores; larger ones are slower"),
+        (
+            "judge.dtype=bfloat16",
+            False,
+            75,
+            "as the demo's models on a CPU of 2 cores; larger ones are slower",
+        ),
+        ("judge.dtype=auto", True, 1_000, "a guess for a GPU"),
+        ("judge.device=cpu", True, 30, "as the demo's models on a CPU of 2 cores; larger ones are slower"),
+        ("judge.device=cuda", False, 1_000, "a guess for a GPU"),
+        ("cluster.judge_gpus=0.5", False, 1_000, "a guess for a GPU"),
+        (
+            "cluster.address=ray:1",
+            True,
+            30,
+            "as the demo's models on a CPU of 2 cores; larger ones are slower",
+        ),
+        ("cluster.assumed_pairs_per_s=7", False, 7, "[cluster] assumed_pairs_per_s"),
+    ],
+)
+def test_a_plan_reckons_with_the_device_of_the_models(
+    job: Config, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, override, sees_gpu, rate, source
+):
+    """Minutes on a CPU are not told as the seconds of a GPU; and the plan says which rate it took."""
+    monkeypatch.setattr(estimate, "_sees_gpu", lambda: sees_gpu)
+    claims_per_s = "cluster.assumed_claims_per_s=1e9"
+
+    config = jobs_fixture.make_config(tmp_path, override, claims_per_s)
+    cost = estimate.plan_days(config, [DATE])["days"][0]["estimate"]
+
+    assert cost["model_s"] == pytest.approx(cost["n_pairs"] / rate, abs=0.06)
+    assert cost["rates_from"].startswith(f"{rate:,.{rate < 10:d}f} pairs/s ({source}), ")
+
+
+def test_a_plan_reckons_with_what_earlier_runs_measured(job: Config, monkeypatch: pytest.MonkeyPatch):
+    """Of this output; what was not measured yet is said to be assumed."""
+    monkeypatch.setattr(estimate, "_sees_gpu", lambda: False)
+    Store(job.store.out, job.store).root.put("state/rates.json", b'{"pairs_per_s": 5.0}')
+
+    cost = estimate.plan_days(job, [DATE])["days"][0]["estimate"]
+
+    assert cost["rates_from"].startswith(
+        "5.0 pairs/s (measured by earlier runs), 3.0 claims/s (as the demo's model"
+    )
+    assert cost["model_s"] > cost["n_pairs"] / 5
 
 
 def test_a_mapped_column_that_is_not_there_is_told(job: Config, tmp_path: Path):
