@@ -19,6 +19,7 @@ from claimscore.jobs.columns import WrongKindError, dig, find, fit, is_listlike,
 from claimscore.jobs.config import ReadConfig
 from claimscore.jobs.errors import ConfigError, InputError
 from claimscore.jobs.literals import PLAIN, Shape
+from claimscore.jobs.lookalikes import advice
 from claimscore.jobs.records import LOG
 
 PARALLEL = {"chunk_ids": pa.list_(pa.string()), "chunk_scores": pa.list_(pa.float64())}
@@ -84,7 +85,7 @@ class LogFile:
         absent: our names that `[read] columns` of the deployment maps and the file lacks: they are read as null.
 
     Raises:
-        InputError: no Parquet, a needed column is missing, or a column is of a type that cannot hold it.
+        InputError: no Parquet, needed columns are missing (all are named), or a column is of a type that cannot hold it.
         ConfigError: `[read] columns` names a column that does not exist.
     """
 
@@ -208,17 +209,21 @@ def find_columns(file: str, schema: pa.Schema, config: ReadConfig) -> dict[str, 
     if unknown:
         close = difflib.get_close_matches(unknown[0], _MAPPABLE, n=1) or _MAPPABLE
         raise ConfigError(f"[read.columns] has no column {unknown[0]!r}; known: {', '.join(close)}")
-    columns = {}
+    columns, missing = {}, []
     for name in _COLUMNS:
         candidates = config.columns.get(name, (name,))
         found = [(c, steps) for c in candidates if (steps := find(schema, c))]
         if found:
             columns[name] = _column(file, name, *found[0], schema, config)
         elif name in ("answer", "chunks") or (name == "request_id" and candidates and not config.preset):
-            raise InputError(
-                f"{file}: no column {' or '.join(map(repr, candidates))} for {name!r}, found "
-                f"{', '.join(map(repr, schema.names))}; map the column under [read.columns]"
-            )
+            missing.append(f"{' or '.join(map(repr, candidates))} for {name!r}")
+    if missing:
+        fits = advice(schema.names, beside=config.preset, is_export=False)
+        mapped = f"map the column{'s' * (len(missing) > 1)} under [read.columns]"
+        raise InputError(
+            f"{file}: no column {', none '.join(missing)}, found {', '.join(map(repr, schema.names))}; "
+            f"{f'{fits}, or {mapped}' if fits else mapped}"
+        )
     if IMPORTED in (schema.metadata or {}) and "flags" in schema.names:
         columns["flags"] = Column("flags", ("flags",), LOG.field("flags").type, PLAIN)
     return columns

@@ -35,14 +35,15 @@ MAY_IMPORT = {
     "uri": (),
     "read": ("columns", "logfile", "rows", "shards"),
     "rows": ("columns", "logfile"),
-    "logfile": ("columns", "literals"),
+    "logfile": ("columns", "literals", "lookalikes"),
+    "lookalikes": (),
     "columns": ("literals",),
     "literals": (),
     # A span export of a tracing tool: one file a tool, and what they share.
     "imports": (
         *IMPORTERS,
         *("import_counts", "import_files", "import_log", "import_repeats", "import_spans", "import_traces"),
-        *("literals", "logfile", "rows"),
+        *("literals", "logfile", "lookalikes", "rows"),
     ),
     "import_files": ("import_spans", "logfile"),
     "import_counts": ("import_spans",),
