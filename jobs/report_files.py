@@ -78,6 +78,7 @@ def read_night(store: Store, date: str, series: str, *, is_current: bool) -> rep
         quarantined=_quarantined(store, date),
         n_shards=len(claimed),
         n_unfinished=len(claimed - {file.shard_id for file in files["answers"]}),
+        out=store.root.shown("").rstrip("/"),
     )
 
 

@@ -7,11 +7,13 @@ stripped of control characters and never read as markup.
 from __future__ import annotations
 
 import dataclasses
+import shlex
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 from rich.console import Console
+from rich.padding import Padding
 from rich.text import Text
 
 from claimscore.jobs import compare as comparing
@@ -19,7 +21,7 @@ from claimscore.jobs import metrics, referee_words
 from claimscore.jobs.config import MetricsConfig, StoreConfig
 from claimscore.jobs.errors import InputError
 from claimscore.jobs.progress import printable, table
-from claimscore.jobs.records import Verdict
+from claimscore.jobs.records import CitationState, Verdict
 from claimscore.jobs.store import Store
 
 _STYLE = {
@@ -55,6 +57,7 @@ def print_run(report: dict[str, Any]) -> None:
         f"{sum(quarantined.values()):,} quarantined{failed}; {report['n_made']} of {report['n_shards']} shards made, "
         f"{report['wall_s']:.1f} s",
         highlight=False,
+        soft_wrap=True,
     )
     rows = [["answers", state, n, n / max(1, sum(states.values()))] for state, n in states.items()]
     rows += [["quarantined", reason, n, n / max(1, total)] for reason, n in quarantined.items()]
@@ -67,6 +70,13 @@ def print_run(report: dict[str, Any]) -> None:
         f"verdicts: {report['out']}/tables/verdicts/judge={report['series']}/date={report['date']}/",
         soft_wrap=True,
     )
+
+
+def print_next(report: dict[str, Any], *, is_current: bool) -> None:
+    """The one command that shows the day of a run; of a series that dashboards do not read, by its name."""
+    words = ["claimscore", "report", "--out", report["out"], "--date", report["date"]]
+    command = shlex.join([*words, *([] if is_current else ["--series", report["series"]])])
+    Console().print(f"next: {command}", highlight=False, markup=False, soft_wrap=True)
 
 
 def _print_metrics(rates: list[dict[str, Any]], console: Console) -> None:
@@ -188,39 +198,40 @@ def print_answer(document: dict[str, Any]) -> None:
         Text(printable(answer["request_id"]), style="bold")
         + Text(f"  {document['date']}  {document['series']}")
     )
-    _print_pairs(console, [("question", answer["question"]), ("answer", answer["answer"])])
+    _print_named(console, "question", answer["question"])
+    _print_named(console, "answer", answer["answer"])
     groundedness = "-" if answer["groundedness"] is None else f"{answer['groundedness']:.3f}"
-    console.print(
+    cites = any(v["citation_state"] not in (None, CitationState.MISSING) for v in document["verdicts"])
+    summary = (
         f"{answer['state']}, groundedness {groundedness} ({answer['n_supported']} of {answer['n_scored']} scored claims), "
-        f"{answer['action']} ({answer['action_reason']}), next: {answer['next_step']}",
-        highlight=False,
+        f"{answer['action']} ({answer['action_reason']}), next: {answer['next_step']}"
     )
+    if document["verdicts"] and not cites:
+        summary += "; no claim carries a citation"
+    _print_hanging(console, Text(summary), 2)
     for row in document["quarantined"]:
-        console.print(
-            Text(printable(f"another row of {row['date']} is {_in_quarantine(row)}"), style="yellow")
-        )
+        words = printable(f"another row of {row['date']} is {_in_quarantine(row)}")
+        _print_hanging(console, Text(words, style="yellow"), 2)
     if "ids_synthetic" in answer["flags"]:
-        console.print(
-            Text(
-                "chunks without an id are called by their place: c0 is the first, as a rule the one that [1] marks"
-            )
-        )
+        words = "chunks without an id are called by their place: c0 is the first, as a rule the one that [1] marks"
+        _print_hanging(console, Text(words), 2)
     for verdict in document["verdicts"]:
-        label = Text(f"  {verdict['verdict']:<13}", style=_STYLE[Verdict(verdict["verdict"])])
-        console.print(label + Text(printable(verdict["claim"]), style="default"))
-        console.print(Text(f"    {_explanation(verdict)}", style="dim"))
+        label = f"  {verdict['verdict']:<13}"
+        line = Text.assemble((label, _STYLE[Verdict(verdict["verdict"])]), printable(verdict["claim"]))
+        _print_hanging(console, line, len(label))
+        _print_hanging(console, Text(f"    {_explanation(verdict, cites=cites)}", style="dim"), 6)
         if verdict["evidence_quote"]:
-            _print_pairs(console, [(f"    {verdict['evidence_chunk_id']}", verdict["evidence_quote"])])
+            _print_named(console, f"    {verdict['evidence_chunk_id']}", verdict["evidence_quote"])
         if verdict["conflict"]:
-            _print_pairs(
-                console, [(f"    but {verdict['contradicting_chunk_id']}", verdict["contradicting_quote"])]
-            )
+            name = f"    but {verdict['contradicting_chunk_id']}"
+            _print_named(console, name, verdict["contradicting_quote"])
 
 
-def _explanation(verdict: dict[str, Any]) -> str:
+def _explanation(verdict: dict[str, Any], *, cites: bool) -> str:
+    """Why a claim has its verdict; where the whole answer `cites` nothing, that is not said of each claim."""
     parts = [verdict["reason"] or verdict["decided_by"], verdict["hallucination_type"]]
     parts.append(referee_words.verdict_words(verdict))
-    if verdict["citation_state"]:
+    if verdict["citation_state"] and cites:
         parts.append(f"citation {verdict['citation_state']}")
     if verdict["p_entailment"] is not None:
         parts.append(
@@ -237,11 +248,23 @@ def _explanation(verdict: dict[str, Any]) -> str:
     return printable("; ".join(part for part in parts if part))
 
 
-def _print_pairs(console: Console, pairs: list[tuple[str, str | None]]) -> None:
-    for name, text in pairs:
-        console.print(
-            Text(f"{printable(name)}: ", style="bold") + Text(printable(text or "-"), style="default")
-        )
+def _print_named(console: Console, name: str, text: str | None) -> None:
+    """`name: text`, later lines two columns further in than the name."""
+    line = Text.assemble((f"{printable(name)}: ", "bold"), printable(text or "-"))
+    _print_hanging(console, line, len(name) - len(name.lstrip()) + 2)
+
+
+def _print_hanging(console: Console, line: Text, indent: int) -> None:
+    """A line that hangs by `indent` columns where a terminal is too narrow for it; elsewhere it is never broken."""
+    if not console.is_terminal:
+        console.print(line, soft_wrap=True)
+        return
+    first = line.wrap(console, console.width)[0]
+    rest = line[len(first) :]
+    console.print(first)
+    rest = rest[len(rest) - len(rest.plain.lstrip()) :]
+    if rest:
+        console.print(Padding(rest, (0, 0, 0, indent)))
 
 
 def find_series(store: Store, out: str, name: str) -> str:

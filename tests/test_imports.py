@@ -173,10 +173,10 @@ MAY_IMPORT = {
     "trend": (),
     "concentration": (),
     "flagged": (),
-    "report": ("concentration", "flagged", "trend"),
+    "report": ("concentration", "flagged", "report_words", "trend"),
     "report_words": (),
     "report_charts": (),
-    "report_html": ("concentration", "report_charts", "report_words"),
+    "report_html": ("concentration", "flagged", "report_charts", "report_words"),
     "report_text": ("report_words",),
     "report_files": (
         "wholefile",

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import jobs_fixture
 import pytest
 import stub_models
 from click.testing import CliRunner
+from rich.console import Console
 
+from claimscore.jobs import reports
 from claimscore.jobs.cli import main
 from claimscore.jobs.config import Config, StoreConfig
 from claimscore.jobs.nightly import execute_here, plan_day, run_day
@@ -84,6 +87,51 @@ def test_hostile_text_reaches_no_terminal(out: str):
 def test_an_id_is_no_markup(out: str):
     """A request id that looks like markup is shown as it is."""
     assert CliRunner().invoke(main, ["show", "a[/]b", "--out", out]).output.startswith("a[/]b  ")
+
+
+def show_at(out: str, request_id: str, monkeypatch: pytest.MonkeyPatch, width: int | None) -> list[str]:
+    """Lines of `show` on a terminal of that width; None: into a pipe."""
+    with monkeypatch.context() as patch:
+        if width:
+            patch.setattr(
+                reports, "Console", lambda: Console(force_terminal=True, no_color=True, width=width)
+            )
+        text = CliRunner().invoke(main, ["show", request_id, "--out", out]).output
+    return re.sub(r"\x1b\[[0-9;]*m", "", text).splitlines()
+
+
+def test_long_text_hangs_under_its_name_on_a_terminal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """Later lines stand further in, so that the next claim is found; nothing is lost, and a pipe gets whole lines."""
+    answer = "The refund window is 60 days for all of the members who have paid their fee in full [1]."
+    jobs_fixture.write_log(tmp_path, [jobs_fixture.log_rows(1)[0] | {"answer": answer}])
+    run(jobs_fixture.make_config(tmp_path))
+    out = str(tmp_path / "out")
+
+    narrow, piped = (show_at(out, "r0", monkeypatch, width) for width in (50, None))
+
+    assert max(map(len, narrow)) <= 50
+    assert " ".join(" ".join(narrow).split()) == " ".join(" ".join(piped).split())
+    claim = next(k for k, line in enumerate(narrow) if line.startswith(("  supported", "  unsupported")))
+    assert narrow[claim + 1].startswith(" " * 15)
+    assert narrow[claim + 1][15] != " "
+    assert f"answer: {answer}" in piped
+
+
+def test_an_answer_without_citations_says_so_once(tmp_path: Path):
+    """Not under every claim; where another claim cites, a missing citation is told."""
+    rows = jobs_fixture.log_rows(3)
+    rows[0]["answer"] = "The refund window is 60 days. Guests pay 20 euro."
+    rows[1]["answer"] = "The refund window is 60 days [1]. Guests pay 20 euro."
+    jobs_fixture.write_log(tmp_path, rows)
+    run(jobs_fixture.make_config(tmp_path))
+
+    without, partly = (
+        CliRunner().invoke(main, ["show", name, "--out", str(tmp_path / "out")]).output
+        for name in ("r0", "r1")
+    )
+
+    assert (without.count("no claim carries a citation"), without.count("citation missing")) == (1, 0)
+    assert (partly.count("no claim carries a citation"), partly.count("citation missing")) == (0, 1)
 
 
 def test_show_as_json_is_one_document(out: str):
