@@ -154,7 +154,7 @@ def start_ray(address: str) -> None:
     """Start Ray on this machine, or join the cluster at `address`; in silence, but for Ray's warnings.
 
     A Ray that is started here is closed to others by a token of its own, is ended by the kernel with this process,
-    and takes as many CPUs as the container or machine has.
+    takes as many CPUs as the container or machine has, and is as nice as this process.
 
     Raises:
         ConfigError: Ray cannot be started, or the cluster cannot be joined.
@@ -164,6 +164,8 @@ def start_ray(address: str) -> None:
     if not address:
         # "local", or a RAY_ADDRESS or a cluster found on this machine would be joined instead.
         options |= {"include_dashboard": False, "object_store_memory": _OBJECT_STORE_BYTES}
+        # Ray's is 15, which leaves the models what anything else on the machine leaves them.
+        os.environ.setdefault("RAY_worker_niceness", "0")
         if not any(name in os.environ for name in ("RAY_AUTH_MODE", "RAY_AUTH_TOKEN", "RAY_AUTH_TOKEN_PATH")):
             os.environ["RAY_AUTH_TOKEN"] = secrets.token_hex(32)  # or Ray writes one to the home folder
     try:

@@ -108,11 +108,15 @@ def table(title: str, columns: list[str], rows: list[list[Any]], *, console: Con
     """Print an aligned table to stdout; numbers right-aligned; text from logs is escaped and stripped of controls."""
     out = Table(title=title, title_justify="left", header_style="bold", box=SIMPLE_HEAD)
     for k, name in enumerate(columns):
-        numeric = all(isinstance(row[k], int | float) for row in rows) if rows else False
+        numeric = bool(rows) and all(_is_number(row[k]) for row in rows)
         out.add_column(name, justify="right" if numeric else "left", overflow="fold")
     for row in rows:
         out.add_row(*[shown(value) for value in row])
     (console or Console()).print(out)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) or (isinstance(value, str) and value.endswith("%"))
 
 
 def shown(value: Any) -> str:

@@ -53,10 +53,13 @@ def make(out: str, date: str | None, series: str | None, compare: str | None) ->
         raise InputError(f"{out}: no finished run, expected one; give --out, or run a day first")
     days = {file.date for table in TABLES_OF_A_DAY for file in store.files(table, series=series)}
     days |= {file.date for table in ("claims", "quarantine") for file in store.files(table)}
-    date = date or max(days, default=None)
+    if not days:
+        raise InputError(f"{out}: no day in series {series}, expected one; run a day first")
+    date = date or max(days)
     if date not in days:
-        held = f"one of {min(days)} to {max(days)}" if days else "one that was run"
-        raise InputError(f"{out}: nothing of {date} in series {series}, expected {held}; run that day first")
+        raise InputError(
+            f"{out}: nothing of {date} in series {series}, expected one of {min(days)} to {max(days)}; run that day first"
+        )
     night = read_night(store, date, series, is_current=series == current)
     compared = reports.compare_series(out, series, compare, date, date) if compare else None
     return report.collect(night, compared)

@@ -22,6 +22,7 @@ from claimscore.jobs.config import MetricsConfig, StoreConfig
 from claimscore.jobs.errors import InputError
 from claimscore.jobs.progress import printable, table
 from claimscore.jobs.records import CitationState, Verdict
+from claimscore.jobs.report_words import interval, percent, points
 from claimscore.jobs.store import Store
 
 _STYLE = {
@@ -59,9 +60,9 @@ def print_run(report: dict[str, Any]) -> None:
         highlight=False,
         soft_wrap=True,
     )
-    rows = [["answers", state, n, n / max(1, sum(states.values()))] for state, n in states.items()]
-    rows += [["quarantined", reason, n, n / max(1, total)] for reason, n in quarantined.items()]
-    rows += [["claims", verdict, n, n / n_claims] for verdict, n in verdicts.items()]
+    rows = [["answers", state, n, percent(n / max(1, sum(states.values())))] for state, n in states.items()]
+    rows += [["quarantined", reason, n, percent(n / max(1, total))] for reason, n in quarantined.items()]
+    rows += [["claims", verdict, n, percent(n / n_claims)] for verdict, n in verdicts.items()]
     table("Rows and claims", ["what", "state", "count", "share"], rows, console=console)
     if "referee" in counts:
         console.print(referee_words.run_words(counts["referee"]), highlight=False, soft_wrap=True)
@@ -88,8 +89,8 @@ def _print_metrics(rates: list[dict[str, Any]], console: Console) -> None:
         [
             row["metric"],
             row["prompt_version"] or "all",
-            row["value"],
-            f"{row['low']:.3f} to {row['high']:.3f}",
+            percent(row["value"]),
+            interval(row["low"], row["high"]),
             f"{row['denominator']:,.0f} {row['per']}",
         ]
         for row in shown
@@ -200,7 +201,7 @@ def print_answer(document: dict[str, Any]) -> None:
     )
     _print_named(console, "question", answer["question"])
     _print_named(console, "answer", answer["answer"])
-    groundedness = "-" if answer["groundedness"] is None else f"{answer['groundedness']:.3f}"
+    groundedness = "-" if answer["groundedness"] is None else percent(answer["groundedness"])
     cites = any(v["citation_state"] not in (None, CitationState.MISSING) for v in document["verdicts"])
     summary = (
         f"{answer['state']}, groundedness {groundedness} ({answer['n_supported']} of {answer['n_scored']} scored claims), "
@@ -309,6 +310,17 @@ def compare_series(
     return {"series_a": series_a, "series_b": series_b, "days": days} | document
 
 
+def _shift(shift: dict[str, Any]) -> list[float | str | None]:
+    """Both values of a rate and their difference in points; Cohen's kappa is no share."""
+    values = [shift[name] for name in ("value_a", "value_b", "shift")]
+    if shift["metric"] == "human_kappa":
+        return values
+    return [
+        None if value is None else show(value)
+        for value, show in zip(values, (percent, percent, points), strict=True)
+    ]
+
+
 def _dates(store: Store, series: str, since: str | None, until: str | None) -> set[str]:
     dates = {file.date for file in store.files("verdicts", series=series)}
     return {date for date in dates if (since or date) <= date <= (until or date)}
@@ -345,13 +357,13 @@ def print_comparison(document: dict[str, Any]) -> None:
         soft_wrap=True,
     )
     shifts = [
-        [s["metric"], s["prompt_version"] or "all", s["value_a"], s["value_b"], s["shift"]]
-        for s in document["shifts"]
-        if s["shift"]
+        [s["metric"], s["prompt_version"] or "all", *_shift(s)] for s in document["shifts"] if s["shift"]
     ]
     if shifts:
         console.print(f"a: {a}, b: {b}", highlight=False)
-        table("Metrics that shifted", ["metric", "prompt", "a", "b", "b - a"], shifts, console=console)
+        table(
+            "Metrics that shifted", ["metric", "prompt", "a", "b", "b - a, points"], shifts, console=console
+        )
     else:
         console.print("no metric shifted")
     flips = [[f["request_id"], f["verdict_a"], f["verdict_b"], f["claim"]] for f in document["flips"]]

@@ -43,6 +43,16 @@ def test_the_installed_command_runs_from_another_folder(tmp_path: Path):
     assert done.stdout.startswith("claimscore, version ")
 
 
+def test_help_tells_every_command_whole(monkeypatch):
+    """No sentence is cut at the end of a line."""
+    monkeypatch.setenv("COLUMNS", "80")
+    text = " ".join(invoke("--help").output.split())
+
+    assert "..." not in text.partition("Commands:")[2]
+    for command in main.commands.values():
+        assert " ".join(command.help.split(".")[0].split()) in text
+
+
 @pytest.mark.parametrize("name", sorted(main.commands))
 def test_every_command_has_help_with_an_example_and_stands_in_the_readme(name: str):
     """A command that is not explained does not exist."""

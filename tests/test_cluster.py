@@ -244,6 +244,11 @@ def test_a_judge_on_the_cpu_has_all_cores(job, monkeypatch):
     assert [threads for _, threads in starts(job)] == [int(ray.cluster_resources()["CPU"])]
 
 
+def test_a_worker_is_as_nice_as_its_run():
+    """Ray's own 15 would give a run what is left on a machine that does anything else."""
+    assert ray.get(ray.remote(lambda: os.nice(0)).remote()) == os.nice(0)
+
+
 def test_a_worker_ends_with_its_node():
     """What a killed run leaves running would write beside the run after it."""
     child = (

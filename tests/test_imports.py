@@ -167,7 +167,7 @@ MAY_IMPORT = {
     # The command line.
     "options": (),
     "progress": (),
-    "reports": ("compare", "metrics", "progress", "referee_words", "store"),
+    "reports": ("compare", "metrics", "progress", "referee_words", "report_words", "store"),
     "operate": ("config_file", "cluster", "estimate", "nightly", "plan", "progress", "store"),
     # The morning report: figures, words, forms, files.
     "trend": (),
@@ -276,8 +276,8 @@ MAY_IMPORT = {
     "label_sheet": ("wholefile", "calibration_files"),
     "label_run": (
         "wholefile",
-        *("calibration_files", "label_sheet", "labelling", "progress", "read", "reports", "shards", "store"),
-        *("thresholds", "trust"),
+        *("calibration_files", "label_sheet", "labelling", "progress", "read", "report_words", "reports"),
+        *("shards", "store", "thresholds", "trust"),
     ),
     "canary": ("rules", "thresholds"),
     "canary_run": (

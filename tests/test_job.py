@@ -533,6 +533,18 @@ def test_a_model_that_fails_is_reported(job: Config):
         run(job, Models(stub_models.StubLlm(), judge, Dead(), None))
 
 
+def test_a_run_that_goes_on_has_no_end_yet(job: Config):
+    """run.json between two days: neither exit code nor end; both once the last day is done."""
+    run(job)
+    record = Path(job.store.out) / "state" / "run.json"
+    seen = []
+    for _ in operate.run_days(job, [DATE, "2026-11-29"], quiet=True):
+        told = json.loads(record.read_text())
+        seen.append((told["exit_code"], told["ended_at"] is not None, len(told["days"])))
+
+    assert seen == [(None, False, 1), (3, True, 2)]
+
+
 def test_a_backfill_never_changes_what_dashboards_read(job: Config, tmp_path: Path):
     """A card of the current series with another threshold is refused for days that have verdicts, and named."""
     Store(job.store.out, job.store).set_current(run(job).series)

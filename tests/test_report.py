@@ -206,6 +206,13 @@ def test_hostile_text_is_plain_in_markdown():
     assert "⟨U+202E⟩" in text
 
 
+def test_a_name_is_copied_from_markdown_as_it_was_written():
+    """With no sign in it that nobody sees; what might call somebody is not a name and keeps its word joiner."""
+    assert report_text.plain("card-prompt@3 of https://x.io/a") == "`card-prompt@3` of `https://x.io/a`"
+    assert report_text.plain("@here a_b") == "@\u2060here a\\_b"
+    assert report_text.plain("a@b`@here") == "`a@b`\\`@\u2060here"
+
+
 def test_hostile_text_is_ascii_in_json():
     """The JSON form holds the text as it was, in characters that no terminal obeys."""
     text = as_json(report.collect(fixture.hostile_night()))

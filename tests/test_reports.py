@@ -12,7 +12,7 @@ import stub_models
 from click.testing import CliRunner
 from rich.console import Console
 
-from claimscore.jobs import reports
+from claimscore.jobs import operate, reports
 from claimscore.jobs.cli import main
 from claimscore.jobs.config import Config, StoreConfig
 from claimscore.jobs.nightly import execute_here, plan_day, run_day
@@ -115,6 +115,35 @@ def test_long_text_hangs_under_its_name_on_a_terminal(tmp_path: Path, monkeypatc
     assert narrow[claim + 1].startswith(" " * 15)
     assert narrow[claim + 1][15] != " "
     assert f"answer: {answer}" in piped
+
+
+def test_rates_are_told_in_percent_as_the_report_tells_them(
+    out: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+):
+    """Of the run, of one answer and of two series: a rate looks the same everywhere; a probability stays a decimal."""
+    operated = next(
+        iter(operate.run_days(jobs_fixture.make_config(tmp_path), [jobs_fixture.DATE], quiet=True))
+    )
+    reports.print_run(operated)
+    printed = capsys.readouterr().out
+    of_all = next(
+        row for row in operated["metrics"] if (row["grouping"], row["metric"]) == ("all", "groundedness")
+    )
+    shown_answer = CliRunner().invoke(main, ["show", "r2", "--out", out]).output
+    shifts = [
+        {"metric": name, "prompt_version": None, "value_a": 0.5, "value_b": 0.75, "shift": 0.25}
+        for name in ("groundedness", "human_kappa")
+    ]
+    compared = {"series_a": "a", "series_b": "b", "days": [], "n_common": 1, "n_only_a": 0, "n_only_b": 0}
+    reports.print_comparison(compared | {"agreement": 1.0, "kappa": 0.5, "shifts": shifts, "flips": []})
+    table = capsys.readouterr().out
+
+    assert f"{100 * of_all['value']:.1f}%" in printed
+    assert not re.search(r"\d\.\d{3}", printed)
+    assert "groundedness 50.0% (1 of 2 scored claims)" in shown_answer
+    assert re.search(r"entailment \d\.\d\d", shown_answer)
+    assert re.search(r"groundedness +all +50\.0% +75\.0% +\+25\.0", table)
+    assert re.search(r"human_kappa +all +0\.500 +0\.750 +0\.250", table)
 
 
 def test_an_answer_without_citations_says_so_once(tmp_path: Path):
