@@ -82,7 +82,8 @@ class LogFile:
     Attributes:
         columns: our name -> Column, for those that the file has; `request_id` is absent where ids are made
             from content.
-        absent: our names that `[read] columns` of the deployment maps and the file lacks: they are read as null.
+        absent: our names that `[read] columns` of the deployment maps and the file lacks: they are read as null. Fields of
+            chunks too, where the type of the chunks says so: what a JSON string holds is not known before it is read.
 
     Raises:
         InputError: no Parquet, needed columns are missing (all are named), or a column is of a type that cannot hold it.
@@ -102,11 +103,14 @@ class LogFile:
                 f"{file}: cannot be read: {err}; expected a Parquet file; write it again or take it out of the log"
             ) from err
         self.columns = find_columns(file, schema, config)
-        self.absent = tuple(
-            name
-            for name in config.mapped
-            if name in _COLUMNS and config.columns.get(name) and name not in self.columns
-        )
+        asked = [name for name in config.mapped if config.columns.get(name)]
+        self.absent = tuple(name for name in asked if name in _COLUMNS and name not in self.columns)
+        beside = {
+            "chunk.id": "chunk_ids",
+            "chunk.score": "chunk_scores",
+        }  # lists that stand in for the fields
+        fields = [name for name in asked if name in CHUNK_NAMES and beside.get(name) not in self.columns]
+        self.absent += _absent_of_chunks(schema, self.columns["chunks"], fields, config)
         self._leaves = list(leaves(schema))  # in the order of the Parquet columns
 
     def n_rows(self, group: int) -> int:
@@ -251,6 +255,20 @@ def _column(
             f"{_EXPECTED.get(name) or _EXPECTED[str(target)]}; map the column under [read.columns]"
         ) from err
     return Column(name, steps, target, shape)
+
+
+def _absent_of_chunks(
+    schema: pa.Schema, chunks: Column, fields: Iterable[str], config: ReadConfig
+) -> tuple[str, ...]:
+    """Those of `fields` (names of CHUNK_NAMES) that no chunk of a file of this schema can have."""
+    steps, kind = _readable(schema, chunks.steps)
+    if steps != chunks.steps or not (is_listlike(kind) or pa.types.is_map(kind)):
+        return ()  # inside a MAP, or JSON: the type does not tell
+    if pa.types.is_map(kind):
+        kind = pa.struct([("key", kind.key_type), ("value", kind.item_type)])
+    item = _item_type(kind)
+    inner = item if pa.types.is_struct(item) else ()
+    return tuple(name for name in fields if not any(find(inner, c) for c in config.columns[name]))
 
 
 def _check_scalar(name: str, kind: pa.DataType) -> None:

@@ -7,7 +7,6 @@ answers. The day's answers and verdicts are held in memory.
 
 from __future__ import annotations
 
-import datetime as dt
 import json
 from pathlib import Path
 from typing import Any
@@ -87,7 +86,7 @@ def read_night(store: Store, date: str, series: str, *, is_current: bool) -> rep
 
 def _history(store: Store, date: str, series: str, answers: pa.Table) -> pa.Table:
     """METRICS of the day and of the trailing days, each row with its day."""
-    first = str(dt.date.fromisoformat(date) - dt.timedelta(days=max(trend.TRAILING_DAYS)))
+    first = trend.days_before(date, max(trend.TRAILING_DAYS))
     files = [file for file in store.files("metrics", series=series) if first <= file.date <= date]
     tables = [(file.date, store.read(file)) for file in files]
     if date not in {day for day, _ in tables}:

@@ -11,11 +11,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import stub_models
+from pyarrow.fs import LocalFileSystem
 
 from claimscore.jobs import estimate, operate, progress, shard_run
-from claimscore.jobs.config import Config
+from claimscore.jobs.config import Config, ReadConfig
 from claimscore.jobs.config_file import load_config
 from claimscore.jobs.errors import InputError, ModelError
+from claimscore.jobs.logfile import LogFile
 from claimscore.jobs.nightly import DayReport, execute_here, plan_day, run_day
 from claimscore.jobs.pipeline import Models
 from claimscore.jobs.plan import TABLES, Weights
@@ -492,6 +494,57 @@ def test_a_mapped_column_that_is_not_there_is_told(job: Config, tmp_path: Path):
     assert planned["absent_columns"] == report.absent_columns == {"topic": 6, "ts": 9}
     assert planned["warnings"] == report.warnings == said
     assert run(config).warnings == said  # a second run, which makes nothing
+
+
+def test_a_mapped_field_of_chunks_that_is_not_there_is_told(job: Config, tmp_path: Path):
+    """By the plan and by the run, as any other column; what stands in JSON is not known before it is read."""
+    chunks = [{"id": "c1", "text": "The refund window is 60 days."}]
+    rows = [row | {"chunks": chunks} for row in jobs_fixture.log_rows(6)]
+    for k, kind in enumerate((list, json.dumps)):
+        mine = [
+            row | {"request_id": f"{k}{row['request_id']}", "chunks": kind(row["chunks"])}
+            for row in rows[3 * k :][:3]
+        ]
+        jobs_fixture.write_log(tmp_path, mine, name=f"part-{k}.parquet")
+    config = mapping(
+        tmp_path, '"chunk.id" = "docid", "chunk.score" = ["rank", "weight"], "chunk.text" = "text"'
+    )
+
+    planned = estimate.plan_days(config, [DATE])["days"][0]
+    report = run(config)
+
+    said = [
+        f"{DATE}: field {name!r}, which [read.columns] maps, is in no chunk of 3 of 6 rows: {read_as}; mend the mapping or take "
+        "it out"
+        for name, read_as in (
+            ("chunk.id", "chunks are called by their place (c0, c1, ..)"),
+            ("chunk.score", "read as null"),
+        )
+    ]
+    assert planned["absent_columns"] == report.absent_columns == {"chunk.id": 3, "chunk.score": 3}
+    assert planned["warnings"] == report.warnings == said
+
+
+@pytest.mark.parametrize(
+    ("chunks", "more", "absent"),
+    [
+        ([["The fee is 5 EUR."]], {}, ("chunk.id", "chunk.score")),
+        ([["The fee is 5 EUR."]], {"chunk_ids": [["a"]]}, ("chunk.score",)),
+        (pa.array([[("a", "The fee is 5 EUR.")]], pa.map_(pa.string(), pa.string())), {}, ("chunk.score",)),
+        ([[{"meta": {"key": "a"}, "text": "The fee is 5 EUR."}]], {}, ("chunk.id", "chunk.score")),
+        ([[{"meta": {"id": "a"}, "score": 1.0, "text": "The fee is 5 EUR."}]], {}, ()),
+        (["[]"], {}, ()),
+    ],
+)
+def test_what_chunks_can_hold_is_told_by_their_type(tmp_path: Path, chunks, more, absent):
+    """Lists of texts, lists beside them, MAPs, structs in structs, JSON."""
+    path = tmp_path / "log.parquet"
+    pq.write_table(pa.table({"request_id": ["r"], "answer": ["a"], "chunks": chunks, **more}), path)
+    columns = {"chunk.id": ("key", "meta.id"), "chunk.score": ("score",)}
+
+    log = LogFile(LocalFileSystem(), str(path), ReadConfig(logs="", columns=columns, mapped=tuple(columns)))
+
+    assert log.absent == absent
 
 
 def test_a_plan_sees_a_missing_column_as_a_run_does(job: Config, tmp_path: Path):
