@@ -152,9 +152,9 @@ def show(request_id: str, out: str, series: str | None, as_json: bool) -> None:
 
     Example: claimscore show card-001 --out demo-run/out
     """
-    from claimscore.jobs import reports  # noqa: PLC0415
+    from claimscore.jobs import show as showing  # noqa: PLC0415
 
-    emit(reports.find_answer(out, request_id, series), reports.print_answer, as_json=as_json)
+    emit(showing.find_answer(out, request_id, series), showing.print_answer, as_json=as_json)
 
 
 @main.command()

@@ -168,6 +168,7 @@ MAY_IMPORT = {
     "options": (),
     "progress": (),
     "reports": ("compare", "metrics", "progress", "referee_words", "report_words", "store"),
+    "show": ("progress", "referee_words", "report_words", "reports", "store"),
     "operate": ("config_file", "cluster", "estimate", "nightly", "plan", "progress", "store"),
     # The morning report: figures, words, forms, files.
     "trend": (),
@@ -203,6 +204,7 @@ MAY_IMPORT = {
         "options",
         "report_files",
         "reports",
+        "show",
     ),
     # Telling others: other tools, and whoever is on duty.
     "exports": (),

@@ -12,7 +12,7 @@ import stub_models
 from click.testing import CliRunner
 from rich.console import Console
 
-from claimscore.jobs import operate, reports
+from claimscore.jobs import operate, reports, show
 from claimscore.jobs.cli import main
 from claimscore.jobs.config import Config, StoreConfig
 from claimscore.jobs.nightly import execute_here, plan_day, run_day
@@ -93,9 +93,7 @@ def show_at(out: str, request_id: str, monkeypatch: pytest.MonkeyPatch, width: i
     """Lines of `show` on a terminal of that width; None: into a pipe."""
     with monkeypatch.context() as patch:
         if width:
-            patch.setattr(
-                reports, "Console", lambda: Console(force_terminal=True, no_color=True, width=width)
-            )
+            patch.setattr(show, "Console", lambda: Console(force_terminal=True, no_color=True, width=width))
         text = CliRunner().invoke(main, ["show", request_id, "--out", out]).output
     return re.sub(r"\x1b\[[0-9;]*m", "", text).splitlines()
 
@@ -110,6 +108,9 @@ def test_long_text_hangs_under_its_name_on_a_terminal(tmp_path: Path, monkeypatc
     narrow, piped = (show_at(out, "r0", monkeypatch, width) for width in (50, None))
 
     assert max(map(len, narrow)) <= 50
+    assert [
+        line for line in narrow if line != line.rstrip()
+    ] == []  # blanks that nobody wrote would be copied
     assert " ".join(" ".join(narrow).split()) == " ".join(" ".join(piped).split())
     claim = next(k for k, line in enumerate(narrow) if line.startswith(("  supported", "  unsupported")))
     assert narrow[claim + 1].startswith(" " * 15)
