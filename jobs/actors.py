@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import functools
+import math
 import os
 import signal
 import subprocess
@@ -37,19 +38,69 @@ with contextlib.suppress(ProcessLookupError):
 """
 
 
+TELL_S = 0.5
+"""How often a call under way says how far it is, at most."""
+
+
 class Progress:
-    """Counts of what was made, added by workers and read by the driver."""
+    """Counts of what was made, and how far the calls to models are; told by workers and models, read by the driver."""
 
     def __init__(self) -> None:
         self._counts: dict[str, int] = {}
+        self._calls: dict[str, tuple[str, int, int]] = {}
 
-    def add(self, table: str, n: int) -> None:
-        """`n` more of `table`."""
-        self._counts[table] = self._counts.get(table, 0) + n
+    def add(self, what: str, n: int) -> None:
+        """`n` more of `what`."""
+        self._counts[what] = self._counts.get(what, 0) + n
+
+    def begin(self, call: str, what: str, of: int) -> None:
+        """A call for `of` pieces of `what` is under way."""
+        self._calls[call] = what, 0, of
+
+    def at(self, call: str, n: int) -> None:
+        """`n` pieces of a call are done; no word of one that ended is late enough to begin it again."""
+        if call in self._calls:
+            what, _, of = self._calls[call]
+            self._calls[call] = what, n, of
+
+    def end(self, call: str, n: int) -> None:
+        """A call is over, with all of its pieces or, where it failed, with none: they are asked for again."""
+        what, _, _ = self._calls.pop(call)
+        self.add(what, n)
+        self.add(f"{what}_of", n)
 
     def read(self) -> dict[str, int]:
-        """All counts so far."""
-        return self._counts
+        """All counts so far; of what calls were for, also `<what>_of`, and `<what>_open` where some are under way."""
+        counts = dict(self._counts)
+        for what, n, of in self._calls.values():
+            for name, more in ((what, n), (f"{what}_of", of), (f"{what}_open", 1)):
+                counts[name] = counts.get(name, 0) + more
+        return counts
+
+
+class Told:
+    """How far one call is, on its way from a model to the counts: a message now and then, never one a piece.
+
+    Args:
+        progress: the handle of Progress.
+        call: what it knows the call by.
+    """
+
+    def __init__(self, progress: Any, call: str) -> None:
+        self._progress, self._call = progress, call
+        self._n, self._last = 0, -math.inf
+
+    def __call__(self, n: int) -> None:
+        """`n` pieces more are done."""
+        self._n += n
+        now = time.monotonic()
+        if now - self._last >= TELL_S:
+            self._progress.at.remote(self._call, self._n)
+            self._last = now
+
+
+def _untold(_: int) -> None:
+    """Nobody asks how far it is."""
 
 
 class JudgeActor:
@@ -78,10 +129,12 @@ class JudgeActor:
             self._loading = began, time.time()
         return self._loading
 
-    def probabilities(self, premise_ids: pa.ListArray, claim_ids: pa.ListArray) -> Floats:
-        """See judge.Judge.probabilities."""
+    def probabilities(
+        self, premise_ids: pa.ListArray, claim_ids: pa.ListArray, told: Callable[[int], None] = _untold
+    ) -> Floats:
+        """See judge.Judge.probabilities; `told` is its `tick`."""
         self.load()
-        probs_P3: Floats = self._judge.probabilities(premise_ids, claim_ids)
+        probs_P3: Floats = self._judge.probabilities(premise_ids, claim_ids, told)
         return probs_P3
 
 
@@ -118,10 +171,12 @@ class LlmActor:
             self._loading = began, time.time()
         return self._loading
 
-    async def complete(self, system: str, users: pa.Array, **options: Any) -> pa.Table:
-        """See llm.Llm.acomplete."""
+    async def complete(
+        self, system: str, users: pa.Array, told: Callable[[int], None] = _untold, **options: Any
+    ) -> pa.Table:
+        """See llm.Llm.acomplete; `told` is its `tick`."""
         await self.load()
-        return await self._llm.acomplete(system, users, **options)
+        return await self._llm.acomplete(system, users, tick=told, **options)
 
     async def close(self) -> None:
         """Stop the engine, which has processes of its own."""

@@ -50,7 +50,7 @@ def run(
     found = reports.find_series(store, out, series) if series else store.current()
     if found is None:
         raise InputError(f"{out}: no finished run, expected one; run a day first")
-    first = str(dt.date.fromordinal(max(1, dt.date.fromisoformat(date).toordinal() - alerts.WINDOW_DAYS)))
+    first = trend.days_before(date, alerts.WINDOW_DAYS)
     tables = [trend.HISTORY.empty_table()]
     made_at = None
     for file in store.files("metrics", series=found):

@@ -155,7 +155,7 @@ def examine(
         it), `unknown` (the day is missing or has too little: never quiet) or `empty` (an OPTIONAL metric that had nothing to
         count on any day held).
     """
-    first = str(dt.date.fromisoformat(day) - dt.timedelta(days=WINDOW_DAYS))
+    first = trend.days_before(day, WINDOW_DAYS)
     window = history.filter(pl.col("date").is_between(pl.lit(first), pl.lit(day))).sort("date")
     versions, small = _versions(window, day)
     h = threshold(len(metrics) * (1 + len(versions)))
@@ -167,7 +167,7 @@ def examine(
                 {"metric": metric, "prompt_version": version} | _chart(rows, metric, day, change, h)
             )
     missing = _missing(window, day)
-    week = str(dt.date.fromisoformat(day) - dt.timedelta(days=MIN_DAYS))
+    week = trend.days_before(day, MIN_DAYS)
     return {
         "date": day,
         "change": change,

@@ -64,7 +64,12 @@ def run(
     """
     config = load_config(config_path, _with_address(overrides, address))
     days = days_of(options["date"], options["since"], options["until"])
-    _finish(_run_days(config, days, quiet=options["quiet"] or options["as_json"]), options, gate_exit_code)
+    _finish(
+        _run_days(config, days, quiet=options["quiet"] or options["as_json"]),
+        options,
+        gate_exit_code,
+        is_current=True,
+    )
 
 
 @main.command()
@@ -91,6 +96,7 @@ def backfill(
         _run_days(config, days, quiet=options["quiet"] or options["as_json"], backfill=True),
         options,
         EXIT_UNFINISHED,
+        is_current=False,
     )
 
 
@@ -146,9 +152,9 @@ def show(request_id: str, out: str, series: str | None, as_json: bool) -> None:
 
     Example: claimscore show card-001 --out demo-run/out
     """
-    from claimscore.jobs import reports  # noqa: PLC0415
+    from claimscore.jobs import show as showing  # noqa: PLC0415
 
-    emit(reports.find_answer(out, request_id, series), reports.print_answer, as_json=as_json)
+    emit(showing.find_answer(out, request_id, series), showing.print_answer, as_json=as_json)
 
 
 @main.command()
@@ -261,8 +267,10 @@ def _run_days(
     return operate.run_days(config, days, quiet=quiet, backfill=backfill)
 
 
-def _finish(reports_of_days: Iterator[dict[str, Any]], options: dict[str, Any], unfinished: int) -> None:
-    """Print every day as it ends; exit 0, 1 (nothing could be done) or 3 (something failed)."""
+def _finish(
+    reports_of_days: Iterator[dict[str, Any]], options: dict[str, Any], unfinished: int, *, is_current: bool
+) -> None:
+    """Print every day as it ends, and at last how to read it; exit 0, 1 (nothing could be done) or 3 (something failed)."""
     from claimscore.jobs import reports  # noqa: PLC0415
 
     done = []
@@ -274,6 +282,9 @@ def _finish(reports_of_days: Iterator[dict[str, Any]], options: dict[str, Any], 
             reports.print_run(report)
     if options["as_json"]:
         click.echo(json.dumps({"days": done}, indent=2))
+    finished = [report for report in done if report["series"]]
+    if finished and not (options["as_json"] or options["quiet"]):
+        reports.print_next(finished[-1], is_current=is_current)
     if any(report["exit_code"] for report in done):
         raise SystemExit(unfinished)
 

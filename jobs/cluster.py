@@ -14,6 +14,7 @@ import os
 import secrets
 import socket
 import time
+import uuid
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -26,7 +27,7 @@ os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
 os.environ.setdefault("RAY_ENABLE_UV_RUN_RUNTIME_ENV", "0")
 import ray
 
-from claimscore.jobs.actors import JudgeActor, JudgeProxy, LlmActor, LlmProxy, Progress, die_with_parent
+from claimscore.jobs.actors import JudgeActor, JudgeProxy, LlmActor, LlmProxy, Progress, Told, die_with_parent
 from claimscore.jobs.config import Config, JudgeCard
 from claimscore.jobs.errors import ClaimscoreError, ConfigError, ModelError
 from claimscore.jobs.nightly import Outcome
@@ -36,7 +37,7 @@ from claimscore.jobs.shard_run import ShardReport, run_shard
 from claimscore.jobs.store import Store
 
 Show = Callable[[dict[str, int]], None]
-"""Called about twice a second with the counts so far: shards, claims, pairs, answers."""
+"""Called about twice a second with the counts so far: shards, claims, pairs, answers, and those of actors.Progress by role."""
 
 POLL_S = 0.5
 CLOSE_S = 20.0
@@ -153,7 +154,7 @@ def start_ray(address: str) -> None:
     """Start Ray on this machine, or join the cluster at `address`; in silence, but for Ray's warnings.
 
     A Ray that is started here is closed to others by a token of its own, is ended by the kernel with this process,
-    and takes as many CPUs as the container or machine has.
+    takes as many CPUs as the container or machine has, and is as nice as this process.
 
     Raises:
         ConfigError: Ray cannot be started, or the cluster cannot be joined.
@@ -163,6 +164,8 @@ def start_ray(address: str) -> None:
     if not address:
         # "local", or a RAY_ADDRESS or a cluster found on this machine would be joined instead.
         options |= {"include_dashboard": False, "object_store_memory": _OBJECT_STORE_BYTES}
+        # Ray's is 15, which leaves the models what anything else on the machine leaves them.
+        os.environ.setdefault("RAY_worker_niceness", "0")
         if not any(name in os.environ for name in ("RAY_AUTH_MODE", "RAY_AUTH_TOKEN", "RAY_AUTH_TOKEN_PATH")):
             os.environ["RAY_AUTH_TOKEN"] = secrets.token_hex(32)  # or Ray writes one to the home folder
     try:
@@ -357,17 +360,17 @@ def _run_shard(
 ) -> ShardReport | _Failure:
     """Run one shard in a worker; a named error comes back as its line, so that its class needs no pickling."""
     die_with_parent()
-    loading, proxies = _Loading(), dict[str, Any]()
+    calls, proxies = _Calls(progress), dict[str, Any]()
     for role, handle in handles.items():
         if role in _LLM_ROLES:
-            proxies[role] = LlmProxy(loading.asking(role, handle, handle.complete))
+            proxies[role] = LlmProxy(calls.asking(role, handle, handle.complete))
         else:
-            ask = loading.asking(role, handle, handle.probabilities)
+            ask = calls.asking(role, handle, handle.probabilities)
             proxies[role] = JudgeProxy(ask, _card(config, role).model)
     store = Store(config.store.out, config.store, run_id=run_id)
     try:
         return run_shard(
-            task, config, store, Models(**proxies), fs, progress.add.remote, loading=lambda: loading.seconds
+            task, config, store, Models(**proxies), fs, progress.add.remote, loading=lambda: calls.loading_s
         )
     except _ActorError as err:
         return _Failure(str(err), retried=True, role=err.role)
@@ -375,27 +378,41 @@ def _run_shard(
         return _Failure(str(err))
 
 
-class _Loading:
-    """How long the calls of one shard have waited for a model to load: no work of the shard, and in no rate."""
+class _Calls:
+    """The calls of one shard to its models: how far they are, and how long they have waited for a model to load."""
 
-    def __init__(self) -> None:
-        self.seconds = 0.0
+    def __init__(self, progress: Any) -> None:
+        self._progress = progress
+        self.loading_s = 0.0
+        """No work of the shard, and in no rate."""
 
     def asking(self, role: str, handle: Any, method: Any) -> Callable[..., Any]:
         """`_asking`, whose first call asks for the model and counts what of the waiting was its loading."""
         load, ask = _asking(role, handle.load), _asking(role, method)
         is_first = True
 
-        def loaded(*arguments: Any, **options: Any) -> Any:
+        def asked(*arguments: Any, **options: Any) -> Any:
             nonlocal is_first
             if is_first:
-                asked = time.time()
-                began, ended = load()
-                self.seconds += max(0.0, ended - max(began, asked))
+                since = time.time()
+                with self._under_way("loading", 0):
+                    began, ended = load()
+                self.loading_s += max(0.0, ended - max(began, since))
                 is_first = False
-            return ask(*arguments, **options)
+            with self._under_way(role, len(arguments[-1])) as told:  # users, or the claims of pairs
+                return ask(*arguments, told=told, **options)
 
-        return loaded
+        return asked
+
+    @contextlib.contextmanager
+    def _under_way(self, what: str, of: int) -> Iterator[Told]:
+        call, n_done = uuid.uuid4().hex, 0
+        self._progress.begin.remote(call, what, of)
+        try:
+            yield Told(self._progress, call)
+            n_done = of
+        finally:
+            self._progress.end.remote(call, n_done)
 
 
 def _card(config: Config, role: str) -> JudgeCard:

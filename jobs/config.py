@@ -587,14 +587,14 @@ class ClusterConfig:
     """Shards under way at once."""
     retries: int = 2
     """Times a failed shard or actor is tried again before it is reported."""
-    assumed_pairs_per_s: float = 1_000.0
-    """What `plan` reckons with until a run of this output has measured its own rate."""
-    assumed_claims_per_s: float = 50.0
+    assumed_pairs_per_s: float = 0.0
+    """What `plan` reckons with until a run of this output has measured its own rate; 0: a rate of the device (jobs/estimate.py)."""
+    assumed_claims_per_s: float = 0.0
     """The same for claims out of the LLM."""
 
     def __post_init__(self) -> None:
         _at_least("cluster", self, n_judges=1, n_llms=1, shards_in_flight=1, retries=0)
-        _at_least("cluster", self, assumed_pairs_per_s=0.001, assumed_claims_per_s=0.001)
+        _at_least("cluster", self, assumed_pairs_per_s=0, assumed_claims_per_s=0)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -1,15 +1,18 @@
 """What a run would make, why, and what it would cost: reads footers, manifests and a few rows, runs nothing.
 
-Costs are reckoned from a sample of the stale answers and from the rates that runs of this output have measured, or from
-the `assumed_` rates of `[cluster]` where there was none. They are estimates, and say from what they come.
+Costs are reckoned from a sample of the stale answers and from the rates that runs of this output have measured; where there
+was none from the `assumed_` rates of `[cluster]`, or from those of the device that the models will run on. They are
+estimates, and say from what they come.
 """
 
 from __future__ import annotations
 
 import contextlib
+import importlib.metadata
 import json
 from collections import Counter
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -31,6 +34,14 @@ SAMPLE_ROWS = 200
 _TOKENS_PER_CHAR = 0.25  # English in SentencePiece and BPE vocabularies of 50k to 130k, roughly
 _PROMPT_TOKENS = 60  # system turn and template
 _REFEREE_TOKENS = 600  # a prompt of three windows with its reply
+_GPU_RATES = {"pairs_per_s": 1_000.0, "claims_per_s": 50.0}
+"""A guess: nothing was measured on a GPU."""
+_CPU_RATES = {"pairs_per_s": 30.0, "claims_per_s": 3.0}
+"""The demo's models on 2 cores: the judge (22M parameters plus its vocabulary) 31.2 pairs/s in float32
+(benchmarks/results/2026-11-30_cpu2_nli-demo-judge-rag-cross-encoder.json); the decomposer (135M) 2.3 to 4.8 claims/s
+(2026-11-30_cpu2_rag-logs-200.json, the second day of 2026-11-30_cpu2_demo.json)."""
+_CPU_PAIRS_PER_S_BFLOAT16 = 75.0
+"""76.5 where the CPU multiplies bfloat16 (benchmarks/results/notes-cpu-judge.md, the second machine)."""
 
 
 def plan_days(config: Config, days: Sequence[str]) -> dict[str, Any]:
@@ -124,16 +135,60 @@ def _estimate(config: Config, store: Store, plan: DayPlan, stale_rows: dict[str,
     n_claims = claims_per_row * stale_rows["claims"]
     # At most: what the shards' tables hold already is not asked again.
     n_asked = claims_per_row * n_referee_rows * config.referee.max_share * (1 + config.referee.both_orders)
-    pairs_per_s = rates.get("pairs_per_s", config.cluster.assumed_pairs_per_s)
-    claims_per_s = rates.get("claims_per_s", config.cluster.assumed_claims_per_s)
+    (pairs_per_s, pairs_from), (claims_per_s, claims_from) = (
+        _rate(config, rates, unit) for unit in ("pairs", "claims")
+    )
+    said = [(f"{_shown(pairs_per_s)} pairs/s", pairs_from)] * bool(n_pairs)
+    said += [(f"{_shown(claims_per_s)} claims/s", claims_from)] * bool(n_claims + n_asked)
+    sources = dict.fromkeys(source for _, source in said)
+    rates_from = [
+        f"{' and '.join(rate for rate, of in said if of == source)} ({source})" for source in sources
+    ]
     return {
         "n_llm_tokens": round(per_row["llm_tokens"] * stale_rows["claims"] + _REFEREE_TOKENS * n_asked),
         "n_pairs": n_pairs,
         "n_variant_pairs": n_variants,
         "loading_s": rates.get("loading_s"),
         "model_s": round((n_pairs + n_variants) / pairs_per_s + (n_claims + n_asked) / claims_per_s, 1),
-        "rates_from": "measured in earlier runs" if rates else "assumed ([cluster] assumed_...)",
+        "rates_from": ", ".join(rates_from) or "nothing to judge",
     }
+
+
+def _rate(config: Config, measured: dict[str, float], unit: str) -> tuple[float, str]:
+    """Pairs or claims a second, and where that is from: measured by earlier runs, set, or assumed for the device."""
+    name, cluster = f"{unit}_per_s", config.cluster
+    is_judge = unit == "pairs"
+    asked = cluster.assumed_pairs_per_s if is_judge else cluster.assumed_claims_per_s
+    if name in measured:
+        return measured[name], "measured by earlier runs"
+    if asked:
+        return asked, f"[cluster] assumed_{name}"
+    if _on_gpu(config, cluster.judge_gpus if is_judge else cluster.llm_gpus, is_judge=is_judge):
+        return _GPU_RATES[name], "a guess for a GPU"
+    is_half = is_judge and config.judge.dtype == "bfloat16"
+    rate = _CPU_PAIRS_PER_S_BFLOAT16 if is_half else _CPU_RATES[name]
+    return rate, "as the demo's models on a CPU of 2 cores; larger ones are slower"
+
+
+def _shown(rate: float) -> str:
+    return f"{rate:,.{1 if rate < 10 else 0}f}"
+
+
+def _on_gpu(config: Config, n_gpus: float, *, is_judge: bool) -> bool:
+    """Whether a model will run on a GPU, as far as one can tell without loading torch: nothing hides those of this machine."""
+    device = config.judge.device if is_judge else "auto"
+    if device != "auto" or n_gpus:
+        return device != "cpu"
+    return not config.cluster.address and _sees_gpu()
+
+
+def _sees_gpu() -> bool:
+    """Whether this machine has an NVIDIA GPU and a torch that is built for one."""
+    try:
+        is_built = not importlib.metadata.version("torch").endswith("+cpu")
+    except importlib.metadata.PackageNotFoundError:
+        return False
+    return is_built and any(Path("/dev").glob("nvidia[0-9]*"))
 
 
 def _per_row(config: Config, plan: DayPlan) -> dict[str, float]:

@@ -12,7 +12,7 @@ from urllib.parse import quote
 
 import polars as pl
 
-from claimscore.jobs.records import Verdict
+from claimscore.jobs.records import CitationState, Verdict
 
 MAX_ANSWERS = 40
 """Answers shown whole."""
@@ -40,6 +40,7 @@ is_flagged = (
     | pl.col("hallucination_type").is_not_null()
 )
 """Of VERDICTS rows: whether somebody should look."""
+_cites = pl.col("citation_state").is_not_null() & (pl.col("citation_state") != CitationState.MISSING)
 
 
 def cut(text: str | None, kind: str) -> str | None:
@@ -56,14 +57,18 @@ def anchor(request_id: str) -> str:
 
 
 def rank(answers: pl.DataFrame, verdicts: pl.DataFrame) -> pl.DataFrame:
-    """The answers with a flagged claim or a fabricated citation that stands on no claim, worst first, with `n_flagged`.
+    """The answers with a flagged claim or a fabricated citation that stands on no claim, worst first.
+
+    With `n_flagged`, and `cites`: any claim of it carries a citation.
 
     Args:
         answers: ANSWERS of a day.
         verdicts: VERDICTS of the same.
     """
-    counts = verdicts.group_by("request_id").agg(is_flagged.sum().alias("n_flagged"))
-    counted = answers.join(counts, on="request_id", how="left").with_columns(pl.col("n_flagged").fill_null(0))
+    counts = verdicts.group_by("request_id").agg(is_flagged.sum().alias("n_flagged"), cites=_cites.any())
+    counted = answers.join(counts, on="request_id", how="left").with_columns(
+        pl.col("n_flagged").fill_null(0), pl.col("cites").fill_null(value=False)
+    )
     flagged = counted.filter((pl.col("n_flagged") > 0) | (pl.col("n_fabricated_citations") > 0))
     return flagged.sort(
         ["n_flagged", "groundedness", "request_id"],
@@ -87,7 +92,9 @@ def worst(ranked: pl.DataFrame, verdicts: pl.DataFrame) -> list[dict[str, Any]]:
                 "ts": row["ts"].isoformat() if row["ts"] else None,
                 "question": cut(row["question"], "question"),
                 "parts": _parts(row["answer"] or "", mine),
-                "claims": [{"number": k + 1} | _claim(claim) for k, claim in enumerate(mine)],
+                "claims": [
+                    {"number": k + 1} | _claim(claim, cites=row["cites"]) for k, claim in enumerate(mine)
+                ],
             }
             | {name: cut(row[name], "id") for name in ("prompt_version", "model", "topic")}
             | {name: row[name] for name in _OF_ANSWER}
@@ -97,9 +104,8 @@ def worst(ranked: pl.DataFrame, verdicts: pl.DataFrame) -> list[dict[str, Any]]:
 
 def rows(ranked: pl.DataFrame, verdicts: pl.DataFrame) -> list[dict[str, Any]]:
     """The first MAX_CLAIMS flagged claims, those of the worst answers first, each with its place in the answer."""
-    answers = ranked.select("request_id", "answer", "prompt_version", "model", "topic").with_row_index(
-        "place"
-    )
+    columns = ("request_id", "answer", "cites", "prompt_version", "model", "topic")
+    answers = ranked.select(columns).with_row_index("place")
     flagged = verdicts.filter(is_flagged).join(answers, on="request_id", how="inner")
     out = []
     for row in flagged.sort("place", "claim_index").head(MAX_CLAIMS).iter_rows(named=True):
@@ -113,13 +119,13 @@ def rows(ranked: pl.DataFrame, verdicts: pl.DataFrame) -> list[dict[str, Any]]:
                 "after": after,
             }
             | {name: cut(row[name], "id") for name in ("prompt_version", "model", "topic")}
-            | _claim(row)
+            | _claim(row, cites=row["cites"])
         )
     return out
 
 
-def _claim(row: dict[str, Any]) -> dict[str, Any]:
-    """A VERDICTS row as a reader wants it."""
+def _claim(row: dict[str, Any], *, cites: bool) -> dict[str, Any]:
+    """A VERDICTS row as a reader wants it. Where the whole answer cites nothing, no single claim of it misses a citation."""
     p = row["p_entailment"], row["p_neutral"], row["p_contradiction"]
     return {
         "claim": cut(row["claim"], "claim"),
@@ -129,7 +135,7 @@ def _claim(row: dict[str, Any]) -> dict[str, Any]:
         "reason": row["reason"],
         "decided_by": row["decided_by"],
         "type": row["hallucination_type"],
-        "citation": row["citation_state"],
+        "citation": row["citation_state"] if cites else None,
         "cited": [cut(item, "id") for item in (*row["cited_ids"], *row["fabricated_marks"])],
         "evidence": _evidence(row["evidence_chunk_id"], row["evidence_quote"]),
         "against": _evidence(row["contradicting_chunk_id"], row["contradicting_quote"])

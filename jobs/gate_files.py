@@ -27,6 +27,9 @@ from claimscore.jobs.report_words import counted, percent, points, visible
 from claimscore.jobs.store import Store
 from claimscore.jobs.wholefile import write_whole
 
+MAX_VERSIONS = 10
+"""Prompt versions that an error lists."""
+
 
 def parse_drop(text: str, option: str = "--max-drop") -> float:
     """`2pt` as the share 0.02.
@@ -71,9 +74,10 @@ def run(
                 f"{out}: no answers of the {name}'s {side['date']} in series {side['series']}, expected some; run that day first"
             )
     if _place(sides[0]) == _place(sides[1]):
-        raise InputError(
-            "gate: candidate and baseline are the same answers; give --baseline-date or --baseline-prompt-version"
-        )
+        instead = "--baseline-date or --baseline-prompt-version"
+        if not sides[0].get("file") and not _versions(_read(store, sides[0])):
+            instead = f"--baseline-date, --baseline-series or --baseline FILE ({_NO_VERSION})"
+        raise InputError(f"gate: candidate and baseline are the same answers; give {instead}")
     with_files = any(side.get("file") for side in sides)
     mine, theirs = (_answers(store, side, as_keys=with_files) for side in sides)
     judged = gate.judge(theirs, mine, metrics, allowed)
@@ -154,22 +158,49 @@ def _file_side(
     return place | {"file": named["file"]}
 
 
-def _answers(store: Store, side: dict[str, str | None], *, as_keys: bool) -> pa.Table:
-    """A side's answers; `as_keys`: with keys for questions, as files have them."""
+_NO_VERSION = "no answer names a prompt version; [read.columns] prompt_version maps the log's column of it"
+
+
+def _read(store: Store, side: dict[str, str | None]) -> pa.Table:
+    """The answers of a side's day and series, whatever their prompt version."""
     columns = list(gate.NEEDED_COLUMNS)
+    files = store.files("answers", date=side["date"], series=side["series"])
+    return pa.concat_tables(
+        [ANSWERS.empty_table().select(columns), *(store.read(file, columns) for file in files)]
+    )
+
+
+def _versions(answers: pa.Table) -> list[str]:
+    return sorted(v for v in answers.column("prompt_version").unique().to_pylist() if v is not None)
+
+
+def _answers(store: Store, side: dict[str, str | None], *, as_keys: bool) -> pa.Table:
+    """A side's answers; `as_keys`: with keys for questions, as files have them.
+
+    Raises:
+        InputError: none is of the prompt version that is asked for.
+    """
     if path := side.get("file"):
         answers = golden.answers_of(_load(path), path)
     else:
-        files = store.files("answers", date=side["date"], series=side["series"])
-        answers = pa.concat_tables(
-            [ANSWERS.empty_table().select(columns), *(store.read(file, columns) for file in files)]
-        )
+        answers = _read(store, side)
         if as_keys:
             keys = golden.question_keys(answers.column("question"))
-            answers = answers.set_column(columns.index("question"), "question", keys)
+            answers = answers.set_column(answers.column_names.index("question"), "question", keys)
     versions = answers.column("prompt_version")
-    if side["prompt_version"]:
-        answers = answers.filter(pc.equal(versions, side["prompt_version"]))
+    if wanted := side["prompt_version"]:
+        if answers.num_rows and not (known := _versions(answers)):
+            raise InputError(
+                f"gate: prompt version {wanted!r}: {_NO_VERSION}; or compare days (--baseline-date), judge series "
+                "(--baseline-series) or evaluations (--candidate FILE, --baseline FILE)"
+            )
+        if answers.num_rows and wanted not in known:
+            more = " and others" if len(known) > MAX_VERSIONS else ""
+            listed = ", ".join(map(repr, known[:MAX_VERSIONS]))
+            raise InputError(
+                f"gate: no answer of {path or side['date']} is of prompt version {wanted!r}, expected one of {listed}{more}"
+            )
+        answers = answers.filter(pc.equal(versions, wanted))
     elif side["but"]:
         answers = answers.filter(pc.fill_null(pc.not_equal(versions, side["but"]), fill_value=True))
     return answers

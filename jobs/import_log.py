@@ -59,11 +59,10 @@ class Target:
             root, self._pattern = "/".join(parts[:first]) or "/", "/".join(parts[first:])
         self._root = OutputRoot(f"{root}?{query}" if query else root)
         self._manifest, self._bad = f"_import/{name}.json", f"_import/{name}.quarantine.jsonl"
-        self.logs = f"{root}/{self._pattern}" if not self.is_daily else self._glob(root)
-
-    def _glob(self, root: str) -> str:
         folder, _, _ = self._pattern.rpartition("/")
-        return f"{root}/{folder}/*.parquet" if folder else f"{root}/{self._pattern}"
+        key = f"{folder}/*.parquet" if self.is_daily and folder else self._pattern
+        # Absolute: a path in a config is relative to the config, not to where this command was given.
+        self.logs = self._root.path(key) if self._root.is_local else f"{root}/{key}"
 
     def write(
         self, log: pa.Table, quarantined: Sequence[Mapping[str, Any]], manifest: dict[str, Any]

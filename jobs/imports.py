@@ -33,6 +33,7 @@ from claimscore.jobs.import_spans import SCHEMA, Kind, Options, Span, Tool, as_f
 from claimscore.jobs.import_traces import answer_of_trace
 from claimscore.jobs.literals import PLAIN, BadValueError
 from claimscore.jobs.logfile import Column
+from claimscore.jobs.lookalikes import advice
 from claimscore.jobs.records import LOG
 from claimscore.jobs.rows import fit_batch
 
@@ -162,12 +163,15 @@ def _check(export: Export, tool: Tool, tally: Tally) -> None:
     refusal = tool.refuse(export.columns)
     if refusal:
         raise InputError(f"{export.label}: {refusal}")
-    for names in tool.needs if export.n_rows else ():
-        if not export.columns.intersection(names):
-            found = ", ".join(sorted(map(repr, export.columns))[:40])
-            raise InputError(
-                f"{export.label}: no column {' or '.join(map(repr, names))}, found {found[:600]}; export it with that column"
-            )
+    # Of a Parquet file the columns are known though none is read: of another tool's, whose rows say nothing then.
+    missing = [names for names in tool.needs if export.columns and not export.columns.intersection(names)]
+    if missing:
+        found = ", ".join(sorted(map(repr, export.columns))[:40])
+        wanted = ", none ".join(" or ".join(map(repr, names)) for names in missing)
+        what = (
+            advice(export.columns, beside=tool.system, is_export=True) or "export it with them; check --from"
+        )
+        raise InputError(f"{export.label}: no column {wanted}, found {found[:600]}; {what}")
     suspicion = tool.warn(export.n_rows)
     if suspicion:
         tally.warnings.append(f"{export.label}: {suspicion}")

@@ -8,7 +8,7 @@ Judge is made, so tokenising and fingerprinting stay light.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -117,7 +117,12 @@ class Judge:
             return torch.cuda.get_device_name(self._device)
         return f"{self._device.type} ({torch.backends.cpu.get_cpu_capability()})"
 
-    def probabilities(self, premise_ids: pa.ListArray, claim_ids: pa.ListArray) -> np.ndarray:
+    def probabilities(
+        self,
+        premise_ids: pa.ListArray,
+        claim_ids: pa.ListArray,
+        tick: Callable[[int], None] = lambda _: None,
+    ) -> np.ndarray:
         """Probabilities of entailment, neutral and contradiction for each pair.
 
         A score does not depend on the pairs beside it, but for rounding (1e-5 in float32, 2e-2 in bfloat16).
@@ -125,6 +130,7 @@ class Judge:
         Args:
             premise_ids: token ids without special tokens, list<int32>, no nulls; a list may be empty.
             claim_ids: the same of the claims, row by row.
+            tick: told the pairs of each micro-batch once they are scored.
 
         Returns:
             float32 (P, 3) in input order. Two-class heads: (P(supported), 1 - P(supported), 0). A row whose
@@ -140,6 +146,7 @@ class Judge:
         for batch in micro_batches(lengths_P.tolist(), self._budget_tokens):
             rows = np.asarray(batch)
             probs_P3[rows] = self._score(premises, claims, rows, lengths_P[rows])
+            tick(len(rows))
         return probs_P3
 
     def _score(

@@ -24,6 +24,7 @@ from claimscore.jobs.frames import as_frame
 from claimscore.jobs.progress import printable, table
 from claimscore.jobs.read import list_files, read_shard
 from claimscore.jobs.records import Verdict
+from claimscore.jobs.report_words import interval, percent
 from claimscore.jobs.shards import plan_shards
 from claimscore.jobs.store import Store
 from claimscore.jobs.thresholds import Thresholds
@@ -227,17 +228,18 @@ def print_labels(document: dict[str, Any]) -> None:
     console.print(printable(line), markup=False, highlight=False, soft_wrap=True)
     figures = {name: value for name, value in document["night"].items() if isinstance(value, dict)}
     if figures:
-        rows = [
-            [
-                name.replace("_", " "),
-                f["value"],
-                "-" if f["low"] is None else f"{f['low']:.3f} to {f['high']:.3f}",
-            ]
-            for name, f in figures.items()
-        ]
+        rows = [[name.replace("_", " "), *_figure(name, figure)] for name, figure in figures.items()]
         title = f"By {document['night']['n']} labels, weighted back to the night"
         table(title, ["share", "value", "95% interval"], rows, console=console)
     if document["written"]:
         console.print(
             printable(f"wrote {document['written']}"), markup=False, highlight=False, soft_wrap=True
         )
+
+
+def _figure(name: str, figure: dict[str, float | None]) -> tuple[str, str]:
+    """Value and 95% interval in words: shares in percent, Cohen's kappa, which is none, as it is."""
+    value, low, high = figure["value"], figure["low"], figure["high"]
+    if name != "kappa":
+        return percent(value) if value is not None else "-", interval(low, high) or "-"
+    return f"{value:.3f}" if value is not None else "-", "-" if low is None else f"{low:.3f} to {high:.3f}"

@@ -12,7 +12,7 @@ import gc
 import inspect
 import os
 import threading
-from collections.abc import AsyncIterator, Coroutine, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -80,6 +80,7 @@ class Llm:
         n: int = 1,
         seed: int | Sequence[int] = 0,
         deadline_s: float,
+        tick: Callable[[int], None] = lambda _: None,
     ) -> pa.Table:
         """Complete every user turn behind one system turn; callable from any event loop.
 
@@ -95,6 +96,7 @@ class Llm:
             n: completions a prompt.
             seed: one, or one a prompt; completion i of a prompt is drawn with seed + i.
             deadline_s: seconds a request may spend in the engine; completions finished by then are kept.
+            tick: told 1 whenever a prompt has its rows; on the engine's thread.
 
         Returns:
             records.REPLIES, exactly P * n rows in the order of prompt_index and sample_index. Empty in,
@@ -113,6 +115,7 @@ class Llm:
             n=n,
             seed=seed,
             deadline_s=deadline_s,
+            tick=tick,
         )
         return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(call, self._loop))
 

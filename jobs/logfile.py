@@ -19,6 +19,7 @@ from claimscore.jobs.columns import WrongKindError, dig, find, fit, is_listlike,
 from claimscore.jobs.config import ReadConfig
 from claimscore.jobs.errors import ConfigError, InputError
 from claimscore.jobs.literals import PLAIN, Shape
+from claimscore.jobs.lookalikes import advice
 from claimscore.jobs.records import LOG
 
 PARALLEL = {"chunk_ids": pa.list_(pa.string()), "chunk_scores": pa.list_(pa.float64())}
@@ -81,10 +82,11 @@ class LogFile:
     Attributes:
         columns: our name -> Column, for those that the file has; `request_id` is absent where ids are made
             from content.
-        absent: our names that `[read] columns` of the deployment maps and the file lacks: they are read as null.
+        absent: our names that `[read] columns` of the deployment maps and the file lacks: they are read as null. Fields of
+            chunks too, where the type of the chunks says so: what a JSON string holds is not known before it is read.
 
     Raises:
-        InputError: no Parquet, a needed column is missing, or a column is of a type that cannot hold it.
+        InputError: no Parquet, needed columns are missing (all are named), or a column is of a type that cannot hold it.
         ConfigError: `[read] columns` names a column that does not exist.
     """
 
@@ -101,11 +103,14 @@ class LogFile:
                 f"{file}: cannot be read: {err}; expected a Parquet file; write it again or take it out of the log"
             ) from err
         self.columns = find_columns(file, schema, config)
-        self.absent = tuple(
-            name
-            for name in config.mapped
-            if name in _COLUMNS and config.columns.get(name) and name not in self.columns
-        )
+        asked = [name for name in config.mapped if config.columns.get(name)]
+        self.absent = tuple(name for name in asked if name in _COLUMNS and name not in self.columns)
+        beside = {
+            "chunk.id": "chunk_ids",
+            "chunk.score": "chunk_scores",
+        }  # lists that stand in for the fields
+        fields = [name for name in asked if name in CHUNK_NAMES and beside.get(name) not in self.columns]
+        self.absent += _absent_of_chunks(schema, self.columns["chunks"], fields, config)
         self._leaves = list(leaves(schema))  # in the order of the Parquet columns
 
     def n_rows(self, group: int) -> int:
@@ -208,17 +213,21 @@ def find_columns(file: str, schema: pa.Schema, config: ReadConfig) -> dict[str, 
     if unknown:
         close = difflib.get_close_matches(unknown[0], _MAPPABLE, n=1) or _MAPPABLE
         raise ConfigError(f"[read.columns] has no column {unknown[0]!r}; known: {', '.join(close)}")
-    columns = {}
+    columns, missing = {}, []
     for name in _COLUMNS:
         candidates = config.columns.get(name, (name,))
         found = [(c, steps) for c in candidates if (steps := find(schema, c))]
         if found:
             columns[name] = _column(file, name, *found[0], schema, config)
         elif name in ("answer", "chunks") or (name == "request_id" and candidates and not config.preset):
-            raise InputError(
-                f"{file}: no column {' or '.join(map(repr, candidates))} for {name!r}, found "
-                f"{', '.join(map(repr, schema.names))}; map the column under [read.columns]"
-            )
+            missing.append(f"{' or '.join(map(repr, candidates))} for {name!r}")
+    if missing:
+        fits = advice(schema.names, beside=config.preset, is_export=False)
+        mapped = f"map the column{'s' * (len(missing) > 1)} under [read.columns]"
+        raise InputError(
+            f"{file}: no column {', none '.join(missing)}, found {', '.join(map(repr, schema.names))}; "
+            f"{f'{fits}, or {mapped}' if fits else mapped}"
+        )
     if IMPORTED in (schema.metadata or {}) and "flags" in schema.names:
         columns["flags"] = Column("flags", ("flags",), LOG.field("flags").type, PLAIN)
     return columns
@@ -246,6 +255,20 @@ def _column(
             f"{_EXPECTED.get(name) or _EXPECTED[str(target)]}; map the column under [read.columns]"
         ) from err
     return Column(name, steps, target, shape)
+
+
+def _absent_of_chunks(
+    schema: pa.Schema, chunks: Column, fields: Iterable[str], config: ReadConfig
+) -> tuple[str, ...]:
+    """Those of `fields` (names of CHUNK_NAMES) that no chunk of a file of this schema can have."""
+    steps, kind = _readable(schema, chunks.steps)
+    if steps != chunks.steps or not (is_listlike(kind) or pa.types.is_map(kind)):
+        return ()  # inside a MAP, or JSON: the type does not tell
+    if pa.types.is_map(kind):
+        kind = pa.struct([("key", kind.key_type), ("value", kind.item_type)])
+    item = _item_type(kind)
+    inner = item if pa.types.is_struct(item) else ()
+    return tuple(name for name in fields if not any(find(inner, c) for c in config.columns[name]))
 
 
 def _check_scalar(name: str, kind: pa.DataType) -> None:

@@ -31,6 +31,14 @@ Outcome = tuple[ShardTask, ShardReport | str]
 Execute = Callable[[Sequence[ShardTask], pafs.FileSystem], Iterator[Outcome]]
 
 
+_READ_AS = {"chunk.id": "chunks are called by their place (c0, c1, ..)"}
+"""What comes of a mapped column that is not there; null for all others."""
+
+
+def _named(name: str) -> str:
+    return f"{'field' if '.' in name else 'column'} {name!r}"
+
+
 @dataclass(frozen=True, slots=True)
 class DayPlan:
     """What one day holds, and what of it is stale."""
@@ -57,8 +65,8 @@ class DayPlan:
     def warnings(self) -> list[str]:
         """A line a mapped column that is not there: nothing fails without it, and nobody would see that it is null."""
         return [
-            f"{self.date}: column {name!r}, which [read.columns] maps, is in no column of {n:,} of {self.n_rows:,} rows: read as "
-            "null; mend the mapping or take it out"
+            f"{self.date}: {_named(name)}, which [read.columns] maps, is in no {'chunk' if '.' in name else 'column'} of {n:,} of "
+            f"{self.n_rows:,} rows: {_READ_AS.get(name, 'read as null')}; mend the mapping or take it out"
             for name, n in self.absent_columns.items()
         ]
 

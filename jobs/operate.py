@@ -1,8 +1,8 @@
 """Days one after another under one lock, and the record of the run: what `run` and `backfill` do.
 
 Ray is started only when something is stale, so a run with nothing to do ends in the time that reading footers and
-manifests takes. Every run leaves `state/run.json`, with its exit code (null: it was killed), because schedulers lose
-codes above 1.
+manifests takes. Every run leaves `state/run.json`, with its exit code and end (null: it goes on, or was killed), because
+schedulers lose codes above 1.
 """
 
 from __future__ import annotations
@@ -170,7 +170,7 @@ def _exit_code(done: list[dict[str, Any]]) -> int:
 def _write(store: Store, record: Mapping[str, Any], began: float, exit_code: int | None) -> None:
     ended = {
         "exit_code": exit_code,
-        "ended_at": datetime.now(UTC).isoformat(timespec="seconds"),
+        "ended_at": None if exit_code is None else datetime.now(UTC).isoformat(timespec="seconds"),
         "wall_s": round(time.monotonic() - began, 3),
     }
     store.write_run(str(record["run_id"]), {**record, **ended})

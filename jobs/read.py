@@ -52,7 +52,7 @@ class Survey:
     faults: dict[str, str]
     """File -> one line: it lacks a needed column, or has one of a type that cannot hold it. Its shards will fail."""
     absent: dict[str, int]
-    """Column that the deployment maps -> rows of the files that lack it."""
+    """Column, or field of chunks, that the deployment maps -> rows of the files that lack it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -94,6 +94,7 @@ class Replies:
         n: int = 1,
         seed: int | Sequence[int] = 0,
         deadline_s: float,
+        tick: Callable[[int], None] = lambda _: None,
     ) -> pa.Table:
         """As `llm.Llm.acomplete`, which says what each argument is."""
         seeds = [seed] * len(users) if isinstance(seed, int) else list(seed)
@@ -104,6 +105,7 @@ class Replies:
                 schema=schema, max_tokens=max_tokens, temperature=temperature, n=n, seed=seeds[i]
             )
             rows[i] = await self._rows_of(i, system, users[i], sampling, deadline_s)
+            tick(1)
 
         try:
             async with asyncio.TaskGroup() as group:

@@ -14,7 +14,7 @@ from typing import Any
 import polars as pl
 import pyarrow as pa
 
-from claimscore.jobs import concentration, flagged, trend
+from claimscore.jobs import concentration, flagged, report_words, trend
 from claimscore.jobs.frames import as_frame
 from claimscore.jobs.records import AnswerState, Verdict
 
@@ -47,6 +47,8 @@ class Night:
     """Shards of the day that have claims."""
     n_unfinished: int
     """Those of them without answers in this series."""
+    out: str
+    """The output root, as a command takes it in any folder."""
 
 
 def collect(night: Night, comparison: dict[str, Any] | None = None) -> dict[str, Any]:
@@ -69,6 +71,7 @@ def collect(night: Night, comparison: dict[str, Any] | None = None) -> dict[str,
         "format": FORMAT,
         "date": night.date,
         "series": night.series,
+        "out": night.out,
         "notices": _notices(night, volume, deploys),
         "volume": volume,
         "rates": trend.headlines(history, night.date),
@@ -148,20 +151,32 @@ def _trust(night: Night, volume: dict[str, Any]) -> list[tuple[str, str]]:
         return [
             ("stop", f"No answer of {night.date} was checked: this is not a good night, it is an unknown one")
         ]
+    states = volume["states"]
+    n_without = sum(
+        states[state] for state in (AnswerState.REFUSAL, AnswerState.EMPTY_ANSWER, AnswerState.NO_CLAIMS)
+    )
+    if volume["n_judged"] == 0 and n_without == n_answers:
+        return [
+            (
+                "stop",
+                f"None of {n_answers:,} answers claims anything ({_listed(states)}): the rates say nothing",
+            )
+        ]
     if volume["n_judged"] == 0:
-        reasons = _listed(volume["unscored_reasons"] or volume["states"])
+        reasons = _listed(volume["unscored_reasons"] or states)
         return [("stop", f"None of {n_answers:,} answers could be judged ({reasons}): the rates say nothing")]
     found = []
     if n_unscored > UNSCORED_ALARM * n_claims:
         reasons = _listed(volume["unscored_reasons"])
         found.append(("warn", f"{n_unscored / n_claims:.0%} of the claims could not be judged ({reasons})"))
     if volume["n_judged"] < FEW_ANSWERS:
-        found.append(
-            (
-                "warn",
-                f"Only {volume['n_judged']:,} of {n_answers:,} answers could be judged: look at the intervals first",
-            )
-        )
+        # A refusal asserts nothing: it is no answer that could not be judged.
+        n_claiming = max(n_answers - n_without, volume["n_judged"])
+        all_of_them = report_words.counted(n_claiming, "answer")
+        few = f"Only {all_of_them} with claims to judge"
+        if volume["n_judged"] < n_claiming:
+            few = f"Only {volume['n_judged']:,} of {all_of_them} with claims could be judged"
+        found.append(("warn", f"{few}: look at the intervals first"))
     return found
 
 

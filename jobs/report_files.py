@@ -7,7 +7,6 @@ answers. The day's answers and verdicts are held in memory.
 
 from __future__ import annotations
 
-import datetime as dt
 import json
 from pathlib import Path
 from typing import Any
@@ -53,10 +52,13 @@ def make(out: str, date: str | None, series: str | None, compare: str | None) ->
         raise InputError(f"{out}: no finished run, expected one; give --out, or run a day first")
     days = {file.date for table in TABLES_OF_A_DAY for file in store.files(table, series=series)}
     days |= {file.date for table in ("claims", "quarantine") for file in store.files(table)}
-    date = date or max(days, default=None)
+    if not days:
+        raise InputError(f"{out}: no day in series {series}, expected one; run a day first")
+    date = date or max(days)
     if date not in days:
-        held = f"one of {min(days)} to {max(days)}" if days else "one that was run"
-        raise InputError(f"{out}: nothing of {date} in series {series}, expected {held}; run that day first")
+        raise InputError(
+            f"{out}: nothing of {date} in series {series}, expected one of {min(days)} to {max(days)}; run that day first"
+        )
     night = read_night(store, date, series, is_current=series == current)
     compared = reports.compare_series(out, series, compare, date, date) if compare else None
     return report.collect(night, compared)
@@ -78,12 +80,13 @@ def read_night(store: Store, date: str, series: str, *, is_current: bool) -> rep
         quarantined=_quarantined(store, date),
         n_shards=len(claimed),
         n_unfinished=len(claimed - {file.shard_id for file in files["answers"]}),
+        out=store.root.shown("").rstrip("/"),
     )
 
 
 def _history(store: Store, date: str, series: str, answers: pa.Table) -> pa.Table:
     """METRICS of the day and of the trailing days, each row with its day."""
-    first = str(dt.date.fromisoformat(date) - dt.timedelta(days=max(trend.TRAILING_DAYS)))
+    first = trend.days_before(date, max(trend.TRAILING_DAYS))
     files = [file for file in store.files("metrics", series=series) if first <= file.date <= date]
     tables = [(file.date, store.read(file)) for file in files]
     if date not in {day for day, _ in tables}:

@@ -16,6 +16,7 @@ from typing import Any
 import jinja2
 
 from claimscore.jobs import concentration, report_charts, report_words
+from claimscore.jobs.flagged import MAX_CHARS
 
 MAX_GROUPS = 12
 N_OPEN = 3
@@ -52,6 +53,7 @@ _WORDS = (
     "no_group_words",
     "p_words",
     "percent",
+    "show_command",
 )
 _CHARTS = (
     ("prompt_version", "Hallucination rate by prompt version"),
@@ -84,6 +86,7 @@ def render(document: dict[str, Any]) -> str:
         max_groups=MAX_GROUPS,
         min_group=concentration.MIN_GROUP,
         n_open=N_OPEN,
+        max_id=MAX_CHARS["id"],
     )
 
 

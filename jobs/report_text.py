@@ -27,16 +27,26 @@ MAX_GROUPS = 5
 MAX_ANSWERS = 5
 _LEVELS = {"stop": "**Stop.**", "warn": "**Beware.**", "note": "Note."}
 _MARKS = re.compile(r"([\\`*_\[\]<>|~#&])")
+_COPIED = re.compile(r"[\w.+-]*\w(?:@|://)\w(?:[\w.:/+-]*[\w/])?")
+"""`card@3`, an address of mail or of the web: as code it calls nobody, is no link, and is copied as it was written."""
 
 
 def plain(text: str | None, limit: int = 160) -> str:
     """Text of a log as Markdown that shows just it, on one line of at most `limit` characters.
 
-    `@` gets a word joiner behind it, which nobody sees, so that `@here` calls nobody.
+    Any other `@` gets a word joiner behind it, which nobody sees, so that `@here` calls nobody.
     """
     one_line = " ".join(visible(text or "-").split())
     short = one_line if len(one_line) <= limit else one_line[: limit - 1] + "…"
-    return _MARKS.sub(r"\\\1", short).replace("@", "@\u2060").replace("://", ":\u2060//")
+    out, at = "", 0
+    for found in _COPIED.finditer(short):
+        out += f"{_escaped(short[at : found.start()])}`{found[0]}`"
+        at = found.end()
+    return out + _escaped(short[at:])
+
+
+def _escaped(text: str) -> str:
+    return _MARKS.sub(r"\\\1", text).replace("@", "@\u2060").replace("://", ":\u2060//")
 
 
 def render(document: dict[str, Any]) -> str:

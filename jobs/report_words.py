@@ -7,6 +7,7 @@ the direction of text around are shown by name, never sent on.
 from __future__ import annotations
 
 import re
+import shlex
 from typing import Any
 
 NO_VALUE = "not known"
@@ -107,6 +108,12 @@ def grounds(claim: dict[str, Any]) -> list[str]:
         low = ", low" if claim["low_consistency"] else ""
         out.append(f"{claim['consistency']:.0%} of {claim['n_samples']} samples agree{low}")
     return out
+
+
+def show_command(document: dict[str, Any], request_id: str = "REQUEST_ID") -> str:
+    """The command that shows an answer of this report whole, to be pasted into a shell in any folder."""
+    words = ["claimscore", "show", "--out", document["out"], "--series", document["series"]]
+    return shlex.join([*words, *(["--"] if request_id.startswith("-") else []), request_id])
 
 
 def volume_words(volume: dict[str, Any]) -> str:

@@ -1,4 +1,4 @@
-"""Terminal views of finished tables: a run, a plan, one answer, two series side by side.
+"""Terminal views of finished tables: a run, a plan, two series side by side.
 
 Reads tables through the store, computes no verdict and no rate of its own. All text of logs is hostile: it is
 stripped of control characters and never read as markup.
@@ -7,27 +7,21 @@ stripped of control characters and never read as markup.
 from __future__ import annotations
 
 import dataclasses
+import shlex
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 from rich.console import Console
-from rich.text import Text
 
 from claimscore.jobs import compare as comparing
 from claimscore.jobs import metrics, referee_words
 from claimscore.jobs.config import MetricsConfig, StoreConfig
 from claimscore.jobs.errors import InputError
 from claimscore.jobs.progress import printable, table
-from claimscore.jobs.records import Verdict
+from claimscore.jobs.report_words import interval, percent, points
 from claimscore.jobs.store import Store
 
-_STYLE = {
-    Verdict.SUPPORTED: "green",
-    Verdict.CONTRADICTED: "red",
-    Verdict.UNSUPPORTED: "yellow",
-    Verdict.UNSCORED: "magenta",
-}
 _SHOWN_FLIPS = 30
 _SHOWN_METRICS = (
     "groundedness",
@@ -55,10 +49,11 @@ def print_run(report: dict[str, Any]) -> None:
         f"{sum(quarantined.values()):,} quarantined{failed}; {report['n_made']} of {report['n_shards']} shards made, "
         f"{report['wall_s']:.1f} s",
         highlight=False,
+        soft_wrap=True,
     )
-    rows = [["answers", state, n, n / max(1, sum(states.values()))] for state, n in states.items()]
-    rows += [["quarantined", reason, n, n / max(1, total)] for reason, n in quarantined.items()]
-    rows += [["claims", verdict, n, n / n_claims] for verdict, n in verdicts.items()]
+    rows = [["answers", state, n, percent(n / max(1, sum(states.values())))] for state, n in states.items()]
+    rows += [["quarantined", reason, n, percent(n / max(1, total))] for reason, n in quarantined.items()]
+    rows += [["claims", verdict, n, percent(n / n_claims)] for verdict, n in verdicts.items()]
     table("Rows and claims", ["what", "state", "count", "share"], rows, console=console)
     if "referee" in counts:
         console.print(referee_words.run_words(counts["referee"]), highlight=False, soft_wrap=True)
@@ -67,6 +62,13 @@ def print_run(report: dict[str, Any]) -> None:
         f"verdicts: {report['out']}/tables/verdicts/judge={report['series']}/date={report['date']}/",
         soft_wrap=True,
     )
+
+
+def print_next(report: dict[str, Any], *, is_current: bool) -> None:
+    """The one command that shows the day of a run; of a series that dashboards do not read, by its name."""
+    words = ["claimscore", "report", "--out", report["out"], "--date", report["date"]]
+    command = shlex.join([*words, *([] if is_current else ["--series", report["series"]])])
+    Console().print(f"next: {command}", highlight=False, markup=False, soft_wrap=True)
 
 
 def _print_metrics(rates: list[dict[str, Any]], console: Console) -> None:
@@ -78,8 +80,8 @@ def _print_metrics(rates: list[dict[str, Any]], console: Console) -> None:
         [
             row["metric"],
             row["prompt_version"] or "all",
-            row["value"],
-            f"{row['low']:.3f} to {row['high']:.3f}",
+            percent(row["value"]),
+            interval(row["low"], row["high"]),
             f"{row['denominator']:,.0f} {row['per']}",
         ]
         for row in shown
@@ -107,11 +109,12 @@ def print_plan(document: dict[str, Any]) -> None:
             loading = cost["loading_s"]
             console.print(
                 f"about {cost['n_llm_tokens']:,} LLM tokens, {cost['n_pairs']:,} pairs and {cost['n_variant_pairs']:,} of their "
-                f"variants, {cost['model_s']:,.0f} s of the models, "
-                f"{'without loading them' if loading is None else f'and {loading:,.0f} s to load them'}; "
+                f"variants, {_span(cost['model_s'])} of the models, "
+                f"{'without loading them' if loading is None else f'and {_span(loading)} to load them'}; "
                 f"rates: {cost['rates_from']}",
                 highlight=False,
                 markup=False,
+                soft_wrap=not console.is_terminal,
             )
         else:
             state = "everything is fresh" if day["n_rows"] else "nothing to score"
@@ -121,117 +124,13 @@ def print_plan(document: dict[str, Any]) -> None:
     console.print(f"config {document['config_fingerprint']}", highlight=False)
 
 
-def find_answer(out: str, request_id: str, series: str | None) -> dict[str, Any]:
-    """The newest row of one answer and its verdicts, and what of that id was quarantined on that day or later.
-
-    Raises:
-        InputError: no such answer in the series, or no series at all.
-    """
-    store = Store(out, StoreConfig(out=out))
-    series = find_series(store, out, series) if series else store.current()
-    if series is None:
-        raise InputError(f"{out}: no finished run, expected one; give --out, or run a day first")
-    for file in reversed(store.files("answers", series=series)):
-        answers = store.read(file)
-        row = answers.filter(pc.equal(answers.column("request_id"), request_id))
-        if row.num_rows:
-            verdict_file = type(file)("verdicts", file.date, file.shard_id, series)
-            verdicts = store.read(verdict_file)
-            mine = verdicts.filter(pc.equal(verdicts.column("request_id"), request_id))
-            return {
-                "date": file.date,
-                "series": series,
-                "answer": row.to_pylist()[0],
-                "verdicts": mine.to_pylist(),
-                "quarantined": _quarantined(store, request_id, since=file.date),
-            }
-    raise InputError(_why_not_found(store, out, request_id, series))
-
-
-def _quarantined(store: Store, request_id: str, *, since: str = "") -> list[dict[str, Any]]:
-    """The quarantined rows of an id, the newest day first, each with its date."""
-    return [
-        {"date": file.date, **row}
-        for file in reversed(store.files("quarantine"))
-        if file.date >= since
-        for row in store.read(file).filter(pc.field("request_id") == request_id).to_pylist()
-    ]
-
-
-def _in_quarantine(row: dict[str, Any]) -> str:
-    return f"in quarantine ({row['reason']}: {row['detail']}), row {row['row']} of {row['file']}"
-
-
-def _why_not_found(store: Store, out: str, request_id: str, series: str) -> str:
-    for row in _quarantined(store, request_id):
-        return f"{out}: {request_id!r} of {row['date']} is {_in_quarantine(row)}; correct the log and run the day again"
-    return (
-        f"{out}: no answer {request_id!r} in series {series}, and none in quarantine, expected a request_id of the log; "
-        "its day was not run, or was run for another series"
-    )
-
-
-def print_answer(document: dict[str, Any]) -> None:
-    """One answer, claim by claim; verdicts are words as well as colours."""
-    console, answer = Console(), document["answer"]
-    console.print(
-        Text(printable(answer["request_id"]), style="bold")
-        + Text(f"  {document['date']}  {document['series']}")
-    )
-    _print_pairs(console, [("question", answer["question"]), ("answer", answer["answer"])])
-    groundedness = "-" if answer["groundedness"] is None else f"{answer['groundedness']:.3f}"
-    console.print(
-        f"{answer['state']}, groundedness {groundedness} ({answer['n_supported']} of {answer['n_scored']} scored claims), "
-        f"{answer['action']} ({answer['action_reason']}), next: {answer['next_step']}",
-        highlight=False,
-    )
-    for row in document["quarantined"]:
-        console.print(
-            Text(printable(f"another row of {row['date']} is {_in_quarantine(row)}"), style="yellow")
-        )
-    if "ids_synthetic" in answer["flags"]:
-        console.print(
-            Text(
-                "chunks without an id are called by their place: c0 is the first, as a rule the one that [1] marks"
-            )
-        )
-    for verdict in document["verdicts"]:
-        label = Text(f"  {verdict['verdict']:<13}", style=_STYLE[Verdict(verdict["verdict"])])
-        console.print(label + Text(printable(verdict["claim"]), style="default"))
-        console.print(Text(f"    {_explanation(verdict)}", style="dim"))
-        if verdict["evidence_quote"]:
-            _print_pairs(console, [(f"    {verdict['evidence_chunk_id']}", verdict["evidence_quote"])])
-        if verdict["conflict"]:
-            _print_pairs(
-                console, [(f"    but {verdict['contradicting_chunk_id']}", verdict["contradicting_quote"])]
-            )
-
-
-def _explanation(verdict: dict[str, Any]) -> str:
-    parts = [verdict["reason"] or verdict["decided_by"], verdict["hallucination_type"]]
-    parts.append(referee_words.verdict_words(verdict))
-    if verdict["citation_state"]:
-        parts.append(f"citation {verdict['citation_state']}")
-    if verdict["p_entailment"] is not None:
-        parts.append(
-            f"entailment {verdict['p_entailment']:.2f}, contradiction {verdict['p_contradiction']:.2f}"
-        )
-    if verdict["support"] != verdict["p_entailment"]:
-        parts.append(f"combined {verdict['support']:.2f}")
-    if verdict["missing_values"]:
-        parts.append(f"not in the evidence: {', '.join(verdict['missing_values'])}")
-    if verdict["rival"]:
-        parts.append(f"the evidence is surer of {verdict['rival']}")
-    if verdict["consistency"] is not None:
-        parts.append(f"consistent with {verdict['consistency']:.0%} of {verdict['n_samples_usable']} samples")
-    return printable("; ".join(part for part in parts if part))
-
-
-def _print_pairs(console: Console, pairs: list[tuple[str, str | None]]) -> None:
-    for name, text in pairs:
-        console.print(
-            Text(f"{printable(name)}: ", style="bold") + Text(printable(text or "-"), style="default")
-        )
+def _span(seconds: float) -> str:
+    """A duration as a person says it."""
+    if seconds < 1:
+        return "under 1 s"
+    if seconds < 120:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 7_200 else f"{seconds / 3_600:,.1f} h"
 
 
 def find_series(store: Store, out: str, name: str) -> str:
@@ -276,6 +175,17 @@ def compare_series(
     return {"series_a": series_a, "series_b": series_b, "days": days} | document
 
 
+def _shift(shift: dict[str, Any]) -> list[float | str | None]:
+    """Both values of a rate and their difference in points; Cohen's kappa is no share."""
+    values = [shift[name] for name in ("value_a", "value_b", "shift")]
+    if shift["metric"] == "human_kappa":
+        return values
+    return [
+        None if value is None else show(value)
+        for value, show in zip(values, (percent, percent, points), strict=True)
+    ]
+
+
 def _dates(store: Store, series: str, since: str | None, until: str | None) -> set[str]:
     dates = {file.date for file in store.files("verdicts", series=series)}
     return {date for date in dates if (since or date) <= date <= (until or date)}
@@ -312,13 +222,13 @@ def print_comparison(document: dict[str, Any]) -> None:
         soft_wrap=True,
     )
     shifts = [
-        [s["metric"], s["prompt_version"] or "all", s["value_a"], s["value_b"], s["shift"]]
-        for s in document["shifts"]
-        if s["shift"]
+        [s["metric"], s["prompt_version"] or "all", *_shift(s)] for s in document["shifts"] if s["shift"]
     ]
     if shifts:
         console.print(f"a: {a}, b: {b}", highlight=False)
-        table("Metrics that shifted", ["metric", "prompt", "a", "b", "b - a"], shifts, console=console)
+        table(
+            "Metrics that shifted", ["metric", "prompt", "a", "b", "b - a, points"], shifts, console=console
+        )
     else:
         console.print("no metric shifted")
     flips = [[f["request_id"], f["verdict_a"], f["verdict_b"], f["claim"]] for f in document["flips"]]

@@ -47,6 +47,11 @@ class Rate:
     denominator: float
 
 
+def days_before(day: str, n: int) -> str:
+    """The day `n` days before `day`, both YYYY-MM-DD; the calendar's first where it begins later."""
+    return str(dt.date.fromordinal(max(1, dt.date.fromisoformat(day).toordinal() - n)))
+
+
 def pooled(rows: Sequence[dict[str, Any]]) -> Rate | None:
     """The rate of several METRICS rows of one metric; None where nothing was counted.
 
@@ -115,7 +120,7 @@ def _spans(earlier: list[str], day: str) -> list[tuple[str, set[str]]]:
         return []
     spans = [(earlier[-1], {earlier[-1]})]
     for n_days in TRAILING_DAYS:
-        first = str(dt.date.fromisoformat(day) - dt.timedelta(days=n_days))
+        first = days_before(day, n_days)
         held = {date for date in earlier if date >= first}
         if len(held) > len(spans[-1][1]):
             few = f" ({len(held)} held)" if len(held) < n_days else ""

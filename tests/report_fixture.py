@@ -96,7 +96,13 @@ def night(
 ) -> Night:
     """A night of those answers; without claim rows each answer has the one claim that it counts."""
     claim_rows = claims_of(answer_rows) if claim_rows is None else claim_rows
-    defaults: dict[str, Any] = {"is_current": True, "quarantined": {}, "n_shards": 1, "n_unfinished": 0}
+    defaults: dict[str, Any] = {
+        "is_current": True,
+        "quarantined": {},
+        "n_shards": 1,
+        "n_unfinished": 0,
+        "out": "/data/claimscore out",
+    }
     return Night(
         date=DAY,
         series="stub-12345678",

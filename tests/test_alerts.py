@@ -182,6 +182,15 @@ def row(
     }
 
 
+@pytest.mark.parametrize("day", ["0001-01-01", "0001-02-20", "9999-12-31"])
+def test_a_day_at_an_end_of_the_calendar_is_one_like_others(day: str):
+    """A clock that was never set: what is before it is nothing, and no error of the arithmetic."""
+    document = examine(history([]), day, ["groundedness"])
+
+    assert [chart["status"] for chart in document["charts"]] == ["unknown"]
+    assert document["missing_days"] == [day]
+
+
 def held(rows: list[dict[str, Any]]) -> pl.DataFrame:
     """Rows as a history."""
     return pl.DataFrame(pl.from_arrow(pa.Table.from_pylist(rows, schema=trend.HISTORY)))

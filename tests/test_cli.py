@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import dataclasses
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import jobs_fixture
 import pytest
 from click.testing import CliRunner, Result
 
+from claimscore.jobs import nightly, operate
 from claimscore.jobs.cli import main
 
 ROOT = Path(__file__).parent.parent
@@ -38,6 +41,16 @@ def test_the_installed_command_runs_from_another_folder(tmp_path: Path):
     done = subprocess.run([script, "--version"], cwd=tmp_path, capture_output=True, text=True, check=True)
 
     assert done.stdout.startswith("claimscore, version ")
+
+
+def test_help_tells_every_command_whole(monkeypatch):
+    """No sentence is cut at the end of a line."""
+    monkeypatch.setenv("COLUMNS", "80")
+    text = " ".join(invoke("--help").output.split())
+
+    assert "..." not in text.partition("Commands:")[2]
+    for command in main.commands.values():
+        assert " ".join(command.help.split(".")[0].split()) in text
 
 
 @pytest.mark.parametrize("name", sorted(main.commands))
@@ -144,6 +157,36 @@ def test_a_day_without_a_log_is_named(tmp_path: Path):
 
     assert result.exit_code == 1
     assert f"{tmp_path}/logs/2026-11-28/*.parquet" in result.stderr
+
+
+def day_of(folder: Path, **fields: Any) -> dict[str, Any]:
+    """The document of a day that was run, as `operate.run_days` gives it."""
+    report = dataclasses.asdict(nightly.DayReport("2026-11-28", series="stub-12345678")) | fields
+    return report | {
+        "n_claims": 0,
+        "wall_s": 1.0,
+        "exit_code": 3 if report["failures"] else 0,
+        "out": f"{folder}/my out",
+        "metrics": [],
+    }
+
+
+@pytest.mark.parametrize(
+    ("command", "more"), [("run", ""), ("backfill", " --series stub-12345678")], ids=["run", "backfill"]
+)
+def test_a_run_ends_with_the_command_that_shows_it(command: str, more: str, tmp_path: Path, monkeypatch):
+    """Of the last day that has results, to be pasted anywhere; a backfill's series is not the one that is shown by itself."""
+    path = jobs_fixture.write_config(tmp_path)
+    days = [day_of(tmp_path), day_of(tmp_path, date="2026-11-29", series="", failures=["no log"])]
+    monkeypatch.setattr(operate, "run_days", lambda *_, **__: iter(days))
+    judge = ["--judge", str(tmp_path / "judge.toml")] if command == "backfill" else []
+
+    result = invoke(command, str(path), "--since", "2026-11-28", "--until", "2026-11-29", *judge)
+    silent = invoke(command, str(path), "--since", "2026-11-28", "--until", "2026-11-29", *judge, "--quiet")
+
+    line = f"next: claimscore report --out '{tmp_path}/my out' --date 2026-11-28{more}"
+    assert result.stdout.splitlines()[-1] == line
+    assert (result.exit_code, silent.stdout) == (3, "")
 
 
 def test_a_missing_model_is_named(tmp_path: Path):

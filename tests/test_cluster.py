@@ -43,8 +43,11 @@ class StubJudge:
         now = time.time()
         return now, now + 7
 
-    def probabilities(self, premise_ids, claim_ids):
+    def probabilities(self, premise_ids, claim_ids, told):
         fault = (self.folder / "fault").read_text()
+        if (self.folder / "slow").exists() and len(claim_ids):
+            told(1)
+            time.sleep(0.3)
         n_starts = len((self.folder / "starts").read_text().splitlines())
         is_poisoned = fault == "poison" and self.poison in claim_ids.flatten().to_pylist()
         if (fault == "dies once" and n_starts == 1) or is_poisoned:
@@ -101,12 +104,12 @@ def job(tmp_path, monkeypatch):
     StubJudge.poison = tokenizer.encode(records.pa.array([POISON]))["ids"].to_pylist()[0][-1]
     monkeypatch.setattr(cluster, "JudgeActor", StubJudge)
 
-    def run(fault="", *overrides):
+    def run(fault="", *overrides, show=lambda _: None):
         (tmp_path / "model" / "fault").write_text(fault)
         config = jobs_fixture.make_config(tmp_path, *overrides)
         store = Store(config.store.out, config.store)
         plan = plan_day(config, store, Weights.of(config), DATE)
-        executor = RayExecutor(config)
+        executor = RayExecutor(config, show=show)
         try:
             return run_day(config, store, plan, executor)
         finally:
@@ -153,6 +156,17 @@ def test_the_time_that_a_model_loads_is_told_apart(job):
 
     assert report.loading_s == pytest.approx(7, abs=0.1)
     assert (report.seconds["scores"], report.failures) == (0.0, [])
+
+
+def test_how_far_the_models_are_is_shown(job, monkeypatch):
+    """While a judge is half-way through a shard the counts say so."""
+    monkeypatch.setattr(cluster, "POLL_S", 0.05)
+    (job.folder / "model" / "slow").touch()
+    shown = []
+    report = job("", "cluster.shards_in_flight=1", show=shown.append)
+
+    assert report.failures == []
+    assert any(0 < counts.get("judge", 0) < counts.get("judge_of", 0) for counts in shown)
 
 
 def test_a_shard_that_kills_every_model_takes_no_other_with_it(job):
@@ -228,6 +242,11 @@ def test_a_judge_on_the_cpu_has_all_cores(job, monkeypatch):
     job()
 
     assert [threads for _, threads in starts(job)] == [int(ray.cluster_resources()["CPU"])]
+
+
+def test_a_worker_is_as_nice_as_its_run():
+    """Ray's own 15 would give a run what is left on a machine that does anything else."""
+    assert ray.get(ray.remote(lambda: os.nice(0)).remote()) == os.nice(0)
 
 
 def test_a_worker_ends_with_its_node():

@@ -57,6 +57,42 @@ def test_a_worse_prompt_is_stopped_with_code_3(out: str):
     assert "failed: groundedness is 39.0 points worse (89.0% to 50.0%), 2 are allowed\n" in result.output
 
 
+def without_versions(tmp_path: Path) -> str:
+    """An output root whose log names no prompt version."""
+    store = Store(str(tmp_path / "bare"), StoreConfig(out=str(tmp_path / "bare")))
+    file = TableFile("answers", "2026-11-28", "a", SERIES)
+    store.write(file, fixture.answers(group(None, 100, 10)), ANSWERS, parts={}, counts={})
+    store.set_current(SERIES)
+    return str(tmp_path / "bare")
+
+
+def test_a_log_without_prompt_versions_is_told_what_to_compare_instead(tmp_path: Path):
+    """It is no side that is too small: there is nothing to tell sides by."""
+    bare = without_versions(tmp_path)
+
+    named = gate("--out", bare, "--prompt-version", "p2", "--baseline-prompt-version", "p1")
+    unnamed = gate("--out", bare)
+
+    why = "no answer names a prompt version; [read.columns] prompt_version maps the log's column of it"
+    assert named.stderr == (
+        f"Error: gate: prompt version 'p2': {why}; or compare days (--baseline-date), judge series (--baseline-series) or "
+        "evaluations (--candidate FILE, --baseline FILE)\n"
+    )
+    assert unnamed.stderr == (
+        "Error: gate: candidate and baseline are the same answers; give --baseline-date, --baseline-series or --baseline FILE "
+        f"({why})\n"
+    )
+
+
+def test_an_unknown_prompt_version_is_told_with_those_that_are_there(out: str):
+    """A slip of the pen is no side of 0 answers."""
+    result = gate("--out", out, "--prompt-version", "p3", "--baseline-prompt-version", "p1")
+
+    assert result.stderr == (
+        "Error: gate: no answer of 2026-11-28 is of prompt version 'p3', expected one of 'p1', 'p2'\n"
+    )
+
+
 def test_a_day_of_the_same_quality_passes(out: str):
     """One prompt on two days: exit code 0 and a word."""
     result = gate("--out", out, "--prompt-version", "p1", "--baseline-date", "2026-11-27")
@@ -140,7 +176,7 @@ def test_a_referee_that_invents_its_evidence_stops_the_gate(out: str, tmp_path: 
         ),
         (
             ("--baseline-prompt-version", "p9"),
-            "gate: the baseline has 0 answers, expected at least 30; take more days or a larger group",
+            "gate: no answer of 2026-11-28 is of prompt version 'p9', expected one of 'p1', 'p2'",
         ),
         (
             ("--baseline-date", "2026-11-27", "--max-drop", "0.02"),

@@ -773,7 +773,7 @@ def test_bytes_that_are_no_text_put_their_row_aside(tmp_path: Path):
         (
             "a.jsonl",
             [{"foo": 1}],
-            "a.jsonl: no column 'context.trace_id' or 'context' or 'trace_id', found 'foo'",
+            "a.jsonl: no column 'context.trace_id' or .*, none 'context.span_id' or 'context' or 'span_id', found 'foo'; ",
         ),
     ],
 )
@@ -992,3 +992,40 @@ def test_a_row_of_digits_is_a_number_and_no_date(text, year):
 
     assert moment is not None
     assert moment.year == year
+
+
+@pytest.mark.parametrize("name", ["set.parquet", "set.jsonl", "set.csv"])
+def test_a_file_of_another_tool_is_told_with_the_way_to_read_it(tmp_path: Path, name: str):
+    """A RAGAS set is no export of spans: its preset is named, in place of "0 rows"."""
+    row = {"user_input": "What is the fee?", "response": FEE, "retrieved_contexts": str([FEE])}
+    export = fixture.write_export(tmp_path / name, [row])
+
+    result = invoke("--from", "langfuse", export, tmp_path / "log")
+
+    assert result.exit_code == 1
+    assert f"{name}: no column 'id', none 'trace_id' or 'traceId' or" in result.stderr
+    assert "its columns are those of ragas" in result.stderr
+    assert 'preset = "presets/ragas.toml"' in result.stderr
+
+
+def test_an_export_of_another_tool_is_told_with_its_importer(tmp_path: Path):
+    """The other one's name, ready to be given."""
+    export = fixture.write_export(tmp_path / "spans.jsonl", [root(), retriever(FEE)])
+
+    result = invoke("--from", "langsmith", export, tmp_path / "log")
+
+    assert result.exit_code == 1
+    assert "import it with `claimscore import --from phoenix SRC OUT`" in result.stderr
+
+
+@pytest.mark.parametrize("out", ["log", "log/day={date}", "log/all.parquet"])
+def test_the_log_is_named_from_the_root_of_the_disk(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, out: str
+):
+    """A config elsewhere reads it: a relative path would mean another place there."""
+    fixture.write_export(tmp_path / "spans.jsonl", [root(), retriever(FEE)])
+    monkeypatch.chdir(tmp_path)
+
+    result = invoke("--from", "phoenix", "spans.jsonl", out)
+
+    assert f'next: [read] logs = "{tmp_path}/log/' in result.stderr

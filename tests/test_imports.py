@@ -35,14 +35,15 @@ MAY_IMPORT = {
     "uri": (),
     "read": ("columns", "logfile", "rows", "shards"),
     "rows": ("columns", "logfile"),
-    "logfile": ("columns", "literals"),
+    "logfile": ("columns", "literals", "lookalikes"),
+    "lookalikes": (),
     "columns": ("literals",),
     "literals": (),
     # A span export of a tracing tool: one file a tool, and what they share.
     "imports": (
         *IMPORTERS,
         *("import_counts", "import_files", "import_log", "import_repeats", "import_spans", "import_traces"),
-        *("literals", "logfile", "rows"),
+        *("literals", "logfile", "lookalikes", "rows"),
     ),
     "import_files": ("import_spans", "logfile"),
     "import_counts": ("import_spans",),
@@ -166,16 +167,17 @@ MAY_IMPORT = {
     # The command line.
     "options": (),
     "progress": (),
-    "reports": ("compare", "metrics", "progress", "referee_words", "store"),
+    "reports": ("compare", "metrics", "progress", "referee_words", "report_words", "store"),
+    "show": ("progress", "referee_words", "report_words", "reports", "store"),
     "operate": ("config_file", "cluster", "estimate", "nightly", "plan", "progress", "store"),
     # The morning report: figures, words, forms, files.
     "trend": (),
     "concentration": (),
     "flagged": (),
-    "report": ("concentration", "flagged", "trend"),
+    "report": ("concentration", "flagged", "report_words", "trend"),
     "report_words": (),
     "report_charts": (),
-    "report_html": ("concentration", "report_charts", "report_words"),
+    "report_html": ("concentration", "flagged", "report_charts", "report_words"),
     "report_text": ("report_words",),
     "report_files": (
         "wholefile",
@@ -202,6 +204,7 @@ MAY_IMPORT = {
         "options",
         "report_files",
         "reports",
+        "show",
     ),
     # Telling others: other tools, and whoever is on duty.
     "exports": (),
@@ -275,8 +278,8 @@ MAY_IMPORT = {
     "label_sheet": ("wholefile", "calibration_files"),
     "label_run": (
         "wholefile",
-        *("calibration_files", "label_sheet", "labelling", "progress", "read", "reports", "shards", "store"),
-        *("thresholds", "trust"),
+        *("calibration_files", "label_sheet", "labelling", "progress", "read", "report_words", "reports"),
+        *("shards", "store", "thresholds", "trust"),
     ),
     "canary": ("rules", "thresholds"),
     "canary_run": (

@@ -11,11 +11,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import stub_models
+from pyarrow.fs import LocalFileSystem
 
 from claimscore.jobs import estimate, operate, progress, shard_run
-from claimscore.jobs.config import Config
+from claimscore.jobs.config import Config, ReadConfig
 from claimscore.jobs.config_file import load_config
 from claimscore.jobs.errors import InputError, ModelError
+from claimscore.jobs.logfile import LogFile
 from claimscore.jobs.nightly import DayReport, execute_here, plan_day, run_day
 from claimscore.jobs.pipeline import Models
 from claimscore.jobs.plan import TABLES, Weights
@@ -397,7 +399,10 @@ def test_the_time_that_models_load_is_in_no_rate(job: Config, monkeypatch: pytes
     report = run_day(job, store, plan, execute)
     estimate.remember(store, dataclasses.asdict(report), 1)
     (Path(job.store.out) / "state" / "manifests").rename(Path(job.store.out) / "gone")
-    cost = estimate.plan_days(job, [DATE])["days"][0]["estimate"]
+    known = dataclasses.replace(
+        job.cluster, assumed_claims_per_s=1e9
+    )  # no second of the stub LLM was measured
+    cost = estimate.plan_days(dataclasses.replace(job, cluster=known), [DATE])["days"][0]["estimate"]
 
     assert report.seconds["scores"] + report.seconds["sample_scores"] == judge.n_calls
     assert (report.loading_s, cost["loading_s"]) == (90.0, 90.0)
@@ -412,14 +417,64 @@ def test_a_run_shows_that_models_load(monkeypatch: pytest.MonkeyPatch, capsys: p
     with progress.RunProgress(DATE, 3) as shown:
         for second in range(0, 80, 2):
             now["s"] = float(second)
-            shown.show({"shards": 0})
+            shown.show({"shards": 0, "loading_open": 1})
         now["s"] += 1
         shown.show({"shards": 1, "claims": 12})
 
     lines = capsys.readouterr().err.splitlines()
-    assert lines[0] == f"{DATE}: 0/3 shards, models load, the first claims are made, 0 s"
+    assert lines[0] == f"{DATE}: 0/3 shards, models load, 0 s"
     assert [line.split(", ")[-1] for line in lines] == ["0 s", "16 s", "32 s", "48 s", "64 s", "79 s"]
-    assert lines[-1].startswith(f"{DATE}: 1/3 shards, 0.2 claims/s")
+    assert lines[-1] == f"{DATE}: 1/3 shards, tables are made, 0.2 claims/s, 79 s"
+
+
+@pytest.mark.parametrize(
+    ("override", "sees_gpu", "rate", "source"),
+    [
+        ("judge.dtype=auto", False, 30, "as the demo's models on a CPU of 2 cores; larger ones are slower"),
+        (
+            "judge.dtype=bfloat16",
+            False,
+            75,
+            "as the demo's models on a CPU of 2 cores; larger ones are slower",
+        ),
+        ("judge.dtype=auto", True, 1_000, "a guess for a GPU"),
+        ("judge.device=cpu", True, 30, "as the demo's models on a CPU of 2 cores; larger ones are slower"),
+        ("judge.device=cuda", False, 1_000, "a guess for a GPU"),
+        ("cluster.judge_gpus=0.5", False, 1_000, "a guess for a GPU"),
+        (
+            "cluster.address=ray:1",
+            True,
+            30,
+            "as the demo's models on a CPU of 2 cores; larger ones are slower",
+        ),
+        ("cluster.assumed_pairs_per_s=7", False, 7, "[cluster] assumed_pairs_per_s"),
+    ],
+)
+def test_a_plan_reckons_with_the_device_of_the_models(
+    job: Config, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, override, sees_gpu, rate, source
+):
+    """Minutes on a CPU are not told as the seconds of a GPU; and the plan says which rate it took."""
+    monkeypatch.setattr(estimate, "_sees_gpu", lambda: sees_gpu)
+    claims_per_s = "cluster.assumed_claims_per_s=1e9"
+
+    config = jobs_fixture.make_config(tmp_path, override, claims_per_s)
+    cost = estimate.plan_days(config, [DATE])["days"][0]["estimate"]
+
+    assert cost["model_s"] == pytest.approx(cost["n_pairs"] / rate, abs=0.06)
+    assert cost["rates_from"].startswith(f"{rate:,.{rate < 10:d}f} pairs/s ({source}), ")
+
+
+def test_a_plan_reckons_with_what_earlier_runs_measured(job: Config, monkeypatch: pytest.MonkeyPatch):
+    """Of this output; what was not measured yet is said to be assumed."""
+    monkeypatch.setattr(estimate, "_sees_gpu", lambda: False)
+    Store(job.store.out, job.store).root.put("state/rates.json", b'{"pairs_per_s": 5.0}')
+
+    cost = estimate.plan_days(job, [DATE])["days"][0]["estimate"]
+
+    assert cost["rates_from"].startswith(
+        "5.0 pairs/s (measured by earlier runs), 3.0 claims/s (as the demo's model"
+    )
+    assert cost["model_s"] > cost["n_pairs"] / 5
 
 
 def test_a_mapped_column_that_is_not_there_is_told(job: Config, tmp_path: Path):
@@ -439,6 +494,57 @@ def test_a_mapped_column_that_is_not_there_is_told(job: Config, tmp_path: Path):
     assert planned["absent_columns"] == report.absent_columns == {"topic": 6, "ts": 9}
     assert planned["warnings"] == report.warnings == said
     assert run(config).warnings == said  # a second run, which makes nothing
+
+
+def test_a_mapped_field_of_chunks_that_is_not_there_is_told(job: Config, tmp_path: Path):
+    """By the plan and by the run, as any other column; what stands in JSON is not known before it is read."""
+    chunks = [{"id": "c1", "text": "The refund window is 60 days."}]
+    rows = [row | {"chunks": chunks} for row in jobs_fixture.log_rows(6)]
+    for k, kind in enumerate((list, json.dumps)):
+        mine = [
+            row | {"request_id": f"{k}{row['request_id']}", "chunks": kind(row["chunks"])}
+            for row in rows[3 * k :][:3]
+        ]
+        jobs_fixture.write_log(tmp_path, mine, name=f"part-{k}.parquet")
+    config = mapping(
+        tmp_path, '"chunk.id" = "docid", "chunk.score" = ["rank", "weight"], "chunk.text" = "text"'
+    )
+
+    planned = estimate.plan_days(config, [DATE])["days"][0]
+    report = run(config)
+
+    said = [
+        f"{DATE}: field {name!r}, which [read.columns] maps, is in no chunk of 3 of 6 rows: {read_as}; mend the mapping or take "
+        "it out"
+        for name, read_as in (
+            ("chunk.id", "chunks are called by their place (c0, c1, ..)"),
+            ("chunk.score", "read as null"),
+        )
+    ]
+    assert planned["absent_columns"] == report.absent_columns == {"chunk.id": 3, "chunk.score": 3}
+    assert planned["warnings"] == report.warnings == said
+
+
+@pytest.mark.parametrize(
+    ("chunks", "more", "absent"),
+    [
+        ([["The fee is 5 EUR."]], {}, ("chunk.id", "chunk.score")),
+        ([["The fee is 5 EUR."]], {"chunk_ids": [["a"]]}, ("chunk.score",)),
+        (pa.array([[("a", "The fee is 5 EUR.")]], pa.map_(pa.string(), pa.string())), {}, ("chunk.score",)),
+        ([[{"meta": {"key": "a"}, "text": "The fee is 5 EUR."}]], {}, ("chunk.id", "chunk.score")),
+        ([[{"meta": {"id": "a"}, "score": 1.0, "text": "The fee is 5 EUR."}]], {}, ()),
+        (["[]"], {}, ()),
+    ],
+)
+def test_what_chunks_can_hold_is_told_by_their_type(tmp_path: Path, chunks, more, absent):
+    """Lists of texts, lists beside them, MAPs, structs in structs, JSON."""
+    path = tmp_path / "log.parquet"
+    pq.write_table(pa.table({"request_id": ["r"], "answer": ["a"], "chunks": chunks, **more}), path)
+    columns = {"chunk.id": ("key", "meta.id"), "chunk.score": ("score",)}
+
+    log = LogFile(LocalFileSystem(), str(path), ReadConfig(logs="", columns=columns, mapped=tuple(columns)))
+
+    assert log.absent == absent
 
 
 def test_a_plan_sees_a_missing_column_as_a_run_does(job: Config, tmp_path: Path):
@@ -478,6 +584,18 @@ def test_a_model_that_fails_is_reported(job: Config):
     judge = stub_models.StubJudge()
     with pytest.raises(InputError, match="judge: gone"):
         run(job, Models(stub_models.StubLlm(), judge, Dead(), None))
+
+
+def test_a_run_that_goes_on_has_no_end_yet(job: Config):
+    """run.json between two days: neither exit code nor end; both once the last day is done."""
+    run(job)
+    record = Path(job.store.out) / "state" / "run.json"
+    seen = []
+    for _ in operate.run_days(job, [DATE, "2026-11-29"], quiet=True):
+        told = json.loads(record.read_text())
+        seen.append((told["exit_code"], told["ended_at"] is not None, len(told["days"])))
+
+    assert seen == [(None, False, 1), (3, True, 2)]
 
 
 def test_a_backfill_never_changes_what_dashboards_read(job: Config, tmp_path: Path):

@@ -86,6 +86,16 @@ def test_nan_logits_are_a_nan_row_and_no_label(tmp_path):
     np.testing.assert_allclose(probs[[0, 2]], clean[[0, 2]], atol=1e-6)
 
 
+def test_the_pairs_of_each_micro_batch_are_told(tmp_path):
+    """How far a call is shows before it ends: every pair once, and not all of them at the end."""
+    told = []
+    make(tiny.write_tiny(tmp_path), budget_tokens=24).probabilities(
+        ids([[5] * 9, [6] * 9, [7] * 9]), ids([[9], [10], [11]]), told.append
+    )
+
+    assert (sum(told), len(told) > 1) == (3, True)
+
+
 @pytest.mark.parametrize("bad", [torch.inf, -torch.inf, torch.nan])
 def test_any_logit_that_is_not_finite_spoils_its_row(tmp_path, bad):
     """An infinite logit is no certainty."""

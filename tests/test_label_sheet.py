@@ -280,3 +280,12 @@ def test_a_key_is_no_number():
     """Twelve hex digits may read as 1e5; a spreadsheet would rewrite them."""
     assert all(label_sheet.key_of(f"r{k}", 0, "x")[0] == "k" for k in range(50))
     assert pa.array([label_sheet.key_of(f"r{k}", 0, "x") for k in range(500)]).unique().__len__() == 500
+
+
+def test_shares_are_percent_and_kappa_is_none():
+    """As in the report; what has no interval says so."""
+    share = {"value": 0.7271, "low": 0.5, "high": 0.9}
+
+    assert label_run._figure("flagged_by_the_job", share) == ("72.7%", "50.0% to 90.0%")
+    assert label_run._figure("kappa", share) == ("0.727", "0.500 to 0.900")
+    assert label_run._figure("recall", dict.fromkeys(share)) == ("-", "-")

@@ -120,6 +120,14 @@ def test_rows_keep_the_order_of_the_prompts(llm):
     assert column(table, "text") == [f"{user}/0" for user in users]
 
 
+def test_each_prompt_is_told_once_it_has_its_rows(llm):
+    """A prompt that comes to nothing is done too."""
+    told = []
+    llm.complete("s", pa.array(["one", "broken", "two"]), **OPTIONS, tick=told.append)
+
+    assert told == [1, 1, 1]
+
+
 @settings(deadline=None)
 @given(st.lists(st.text("ab ", max_size=12).filter(str.strip), max_size=12), st.integers(1, 3))
 def test_every_prompt_has_its_rows(users, n):

@@ -77,8 +77,23 @@ def test_a_missing_column_names_what_is_there(path, name):
     with pytest.raises(InputError) as caught:
         read(GOOD.select(names), path)
     found = ", ".join(map(repr, names))
-    expected = f"{path}: no column {name!r} for {name!r}, found {found}; map the column under [read.columns]"
-    assert expected == str(caught.value)
+    line = f"{path}: no column {name!r} for {name!r}, found {found}; "
+    assert str(caught.value).startswith(line)
+    assert str(caught.value).endswith("map the column under [read.columns]")
+
+
+def test_all_missing_columns_are_named_at_once_with_the_preset_that_has_them(path):
+    """A RAGAS set read without a preset: not one column a try, and the way out in the same line."""
+    table = pa.table({"user_input": ["q"], "response": ["a"], "retrieved_contexts": [["c"]]})
+
+    with pytest.raises(InputError) as caught:
+        read(table, path)
+
+    assert str(caught.value) == (
+        f"{path}: no column 'request_id' for 'request_id', none 'answer' for 'answer', none 'chunks' for 'chunks', found "
+        "'user_input', 'response', 'retrieved_contexts'; its columns are those of ragas: set [read] preset = "
+        '"presets/ragas.toml" (of configs/presets/), or map the columns under [read.columns]'
+    )
 
 
 def test_an_unknown_mapping_is_a_config_error(path):

@@ -111,9 +111,46 @@ def test_a_tenth_unscored_is_a_warning():
 
 def test_few_answers_are_a_warning():
     """Below 30 the intervals are what counts."""
-    assert ("warn", "Only 9 of 9 answers could be judged: look at the intervals first") in notices(
+    assert ("warn", "Only 9 answers with claims to judge: look at the intervals first") in notices(
         fixture.night(usual(9, 1))
     )
+
+
+def test_a_refusal_is_no_answer_that_could_not_be_judged():
+    """It claims nothing. One whose claims nothing judged is told apart, and a night of refusals says what it was."""
+    refusals = [
+        fixture.answer(f"n{k}", bad=None, state="refusal", n_claims=0, n_unscored=0) for k in range(3)
+    ]
+    unscored = [fixture.answer("u", bad=None)]
+
+    assert ("warn", "Only 7 answers with claims to judge: look at the intervals first") in notices(
+        fixture.night(usual(7, 1) + refusals)
+    )
+    assert (
+        "warn",
+        "Only 7 of 8 answers with claims could be judged: look at the intervals first",
+    ) in notices(fixture.night(usual(7, 1) + refusals + unscored))
+    assert ("stop", "None of 3 answers claims anything (refusal 3): the rates say nothing") in notices(
+        fixture.night(refusals)
+    )
+
+
+def test_a_missing_citation_is_told_only_beside_others():
+    """Under every claim of a log without citations it says nothing; under one of an answer that cites, it does."""
+    states = {"a": ("missing", "missing"), "b": ("missing", "ok")}
+    claims = [
+        fixture.claim(name, k, "unsupported", citation_state=state)
+        for name, both in states.items()
+        for k, state in enumerate(both)
+    ]
+
+    document = report.collect(fixture.night([fixture.answer(name, bad=True) for name in states], claims))
+
+    expected = {"a": [None, None], "b": ["missing", "ok"]}
+    assert {a["request_id"]: [c["citation"] for c in a["claims"]] for a in document["worst"]} == expected
+    assert {
+        name: [row["citation"] for row in document["flagged"] if row["request_id"] == name] for name in states
+    } == expected
 
 
 def test_half_the_usual_answers_are_a_warning():
@@ -167,6 +204,13 @@ def test_hostile_text_is_plain_in_markdown():
     assert not re.search(r"(?<!\\)[<>]", text)
     assert "@here" not in text
     assert "⟨U+202E⟩" in text
+
+
+def test_a_name_is_copied_from_markdown_as_it_was_written():
+    """With no sign in it that nobody sees; what might call somebody is not a name and keeps its word joiner."""
+    assert report_text.plain("card-prompt@3 of https://x.io/a") == "`card-prompt@3` of `https://x.io/a`"
+    assert report_text.plain("@here a_b") == "@\u2060here a\\_b"
+    assert report_text.plain("a@b`@here") == "`a@b`\\`@\u2060here"
 
 
 def test_hostile_text_is_ascii_in_json():

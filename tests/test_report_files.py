@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import jobs_fixture
@@ -149,6 +150,19 @@ def test_failures_are_one_line(out: str, arguments, line):
     result = report("--out", out, *arguments)
 
     assert (1, f"Error: {line.format(out=out, series=series)}\n") == (result.exit_code, result.stderr)
+
+
+def test_an_output_without_a_day_is_named(out: str):
+    """A series whose tables were taken away is no day called None."""
+    shutil.rmtree(Path(out) / "tables")
+    (series,) = [Store(out, StoreConfig(out=out)).current()]
+
+    result = report("--out", out)
+
+    assert (1, f"Error: {out}: no day in series {series}, expected one; run a day first\n") == (
+        result.exit_code,
+        result.stderr,
+    )
 
 
 def test_an_output_without_a_run_is_named(tmp_path: Path):

@@ -7,6 +7,7 @@ import hashlib
 import html.parser
 import json
 import re
+import shlex
 import time
 
 import pytest
@@ -108,6 +109,25 @@ def test_every_link_leads_somewhere():
 
     assert len(ids) == len(set(ids))
     assert {a["href"][1:] for tag, a in page.elements if tag == "a"} <= set(ids)
+
+
+def test_a_name_is_copied_from_the_page_as_it_was_written():
+    """No joiner, no blank of no width."""
+    rows = [fixture.answer(f"r{k}", bad=True, prompt_version="card-prompt@3") for k in range(3)]
+    page = rendered(fixture.night(rows, before={"2026-11-27": rows}))
+
+    assert page.count("<bdi>card-prompt@3</bdi>") > 0
+    assert not re.search("[\u200b\u2060\ufeff]|&#(8203|8288|65279);|&NoBreak;", page)
+
+
+def test_the_command_for_an_answer_can_be_pasted():
+    """Output, series and id, quoted for a shell: beside each answer, and with a name to fill in for any other."""
+    rows = [fixture.answer(name, bad=True) for name in ("r1; rm -rf ~", "-x", "y" * 200)]
+    page = rendered(fixture.night(rows))
+    commands = [shlex.split(html.unescape(c)) for c in re.findall("<code>(.*?)</code>", page)]
+
+    start = ["claimscore", "show", "--out", "/data/claimscore out", "--series", "stub-12345678"]
+    assert commands == [[*start, "--", "-x"], [*start, "r1; rm -rf ~"], [*start, "REQUEST_ID"]]
 
 
 def test_each_chart_says_in_words_what_it_shows():

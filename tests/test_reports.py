@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import jobs_fixture
 import pytest
 import stub_models
 from click.testing import CliRunner
+from rich.console import Console
 
+from claimscore.jobs import operate, reports, show
 from claimscore.jobs.cli import main
 from claimscore.jobs.config import Config, StoreConfig
 from claimscore.jobs.nightly import execute_here, plan_day, run_day
@@ -84,6 +87,81 @@ def test_hostile_text_reaches_no_terminal(out: str):
 def test_an_id_is_no_markup(out: str):
     """A request id that looks like markup is shown as it is."""
     assert CliRunner().invoke(main, ["show", "a[/]b", "--out", out]).output.startswith("a[/]b  ")
+
+
+def show_at(out: str, request_id: str, monkeypatch: pytest.MonkeyPatch, width: int | None) -> list[str]:
+    """Lines of `show` on a terminal of that width; None: into a pipe."""
+    with monkeypatch.context() as patch:
+        if width:
+            patch.setattr(show, "Console", lambda: Console(force_terminal=True, no_color=True, width=width))
+        text = CliRunner().invoke(main, ["show", request_id, "--out", out]).output
+    return re.sub(r"\x1b\[[0-9;]*m", "", text).splitlines()
+
+
+def test_long_text_hangs_under_its_name_on_a_terminal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """Later lines stand further in, so that the next claim is found; nothing is lost, and a pipe gets whole lines."""
+    answer = "The refund window is 60 days for all of the members who have paid their fee in full [1]."
+    jobs_fixture.write_log(tmp_path, [jobs_fixture.log_rows(1)[0] | {"answer": answer}])
+    run(jobs_fixture.make_config(tmp_path))
+    out = str(tmp_path / "out")
+
+    narrow, piped = (show_at(out, "r0", monkeypatch, width) for width in (50, None))
+
+    assert max(map(len, narrow)) <= 50
+    assert [
+        line for line in narrow if line != line.rstrip()
+    ] == []  # blanks that nobody wrote would be copied
+    assert " ".join(" ".join(narrow).split()) == " ".join(" ".join(piped).split())
+    claim = next(k for k, line in enumerate(narrow) if line.startswith(("  supported", "  unsupported")))
+    assert narrow[claim + 1].startswith(" " * 15)
+    assert narrow[claim + 1][15] != " "
+    assert f"answer: {answer}" in piped
+
+
+def test_rates_are_told_in_percent_as_the_report_tells_them(
+    out: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+):
+    """Of the run, of one answer and of two series: a rate looks the same everywhere; a probability stays a decimal."""
+    operated = next(
+        iter(operate.run_days(jobs_fixture.make_config(tmp_path), [jobs_fixture.DATE], quiet=True))
+    )
+    reports.print_run(operated)
+    printed = capsys.readouterr().out
+    of_all = next(
+        row for row in operated["metrics"] if (row["grouping"], row["metric"]) == ("all", "groundedness")
+    )
+    shown_answer = CliRunner().invoke(main, ["show", "r2", "--out", out]).output
+    shifts = [
+        {"metric": name, "prompt_version": None, "value_a": 0.5, "value_b": 0.75, "shift": 0.25}
+        for name in ("groundedness", "human_kappa")
+    ]
+    compared = {"series_a": "a", "series_b": "b", "days": [], "n_common": 1, "n_only_a": 0, "n_only_b": 0}
+    reports.print_comparison(compared | {"agreement": 1.0, "kappa": 0.5, "shifts": shifts, "flips": []})
+    table = capsys.readouterr().out
+
+    assert f"{100 * of_all['value']:.1f}%" in printed
+    assert not re.search(r"\d\.\d{3}", printed)
+    assert "groundedness 50.0% (1 of 2 scored claims)" in shown_answer
+    assert re.search(r"entailment \d\.\d\d", shown_answer)
+    assert re.search(r"groundedness +all +50\.0% +75\.0% +\+25\.0", table)
+    assert re.search(r"human_kappa +all +0\.500 +0\.750 +0\.250", table)
+
+
+def test_an_answer_without_citations_says_so_once(tmp_path: Path):
+    """Not under every claim; where another claim cites, a missing citation is told."""
+    rows = jobs_fixture.log_rows(3)
+    rows[0]["answer"] = "The refund window is 60 days. Guests pay 20 euro."
+    rows[1]["answer"] = "The refund window is 60 days [1]. Guests pay 20 euro."
+    jobs_fixture.write_log(tmp_path, rows)
+    run(jobs_fixture.make_config(tmp_path))
+
+    without, partly = (
+        CliRunner().invoke(main, ["show", name, "--out", str(tmp_path / "out")]).output
+        for name in ("r0", "r1")
+    )
+
+    assert (without.count("no claim carries a citation"), without.count("citation missing")) == (1, 0)
+    assert (partly.count("no claim carries a citation"), partly.count("citation missing")) == (0, 1)
 
 
 def test_show_as_json_is_one_document(out: str):

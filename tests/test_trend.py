@@ -140,3 +140,11 @@ def test_volumes_tell_answers_and_unscored_claims():
         {"date": "2026-11-27", "n_answers": 3, "n_claims": 3, "n_unscored": 0},
         {"date": fixture.DAY, "n_answers": 6, "n_claims": 6, "n_unscored": 1},
     ]
+
+
+def test_the_first_days_of_the_calendar_have_what_lies_before_them():
+    """Nothing, or less than a span: no error of the arithmetic."""
+    history = frame({"0001-01-01": some(40, 4), "0001-01-03": some(40, 8)})
+
+    assert trend.headlines(history, "0001-01-03")[0]["changes"][0]["change"] == pytest.approx(0.1)
+    assert trend.headlines(frame({"0001-01-01": some(40, 4)}), "0001-01-01")[0]["changes"] == []

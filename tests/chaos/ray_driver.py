@@ -44,7 +44,7 @@ class Judge:
         """Nothing to load."""
         return 0.0, 0.0
 
-    def probabilities(self, premise_ids: Any, claim_ids: Any) -> Any:
+    def probabilities(self, premise_ids: Any, claim_ids: Any, **_: object) -> Any:
         """See StubJudge."""
         time.sleep(PAUSE_S)
         return self._judge.probabilities(premise_ids, claim_ids)
