@@ -213,8 +213,10 @@ def _steps() -> str:
             if name.startswith(STEPS)
         ),
         "",
-        "e, c: P(entailment), P(contradiction); veto: a pair whose premise lacks a value of the claim counts as no support; combiner: fitted on the other half "
-        "(all five: with missing values and names).",
+        (
+            "e, c: P(entailment), P(contradiction); veto: a pair whose premise lacks a value of the claim counts as no support; combiner: "
+            "fitted on the other half (all five: with missing values and names)."
+        ),
         "",
         "</details>",
     ]
@@ -287,9 +289,10 @@ def _large_day(large: dict[str, Any]) -> str:
         f"{stage} {s:,.0f}" for stage, s in large.get("of_run_cpu_s", {}).items() if s >= 3
     )  # an earlier result has the stages' time on the clock alone
     return (
-        f"A day of {large['n_answers']:,} short answers on stub models{copied}: those made took {phases['run']['cpu_s']:,.0f} s of CPU in one process"
-        f"{f' ({stages})' if stages else ''}, {large['cpu_ms_an_answer_made']:.1f} ms an answer, peak "
-        f"{max(phase['peak_mib'] for phase in phases.values()):,.0f} MiB, {files:,.0f} files of {mib:,.0f} MiB in all; to plan it {phases['plan']['cpu_s']:.1f} s of CPU, "
+        f"A day of {large['n_answers']:,} short answers on stub models{copied}: {phases['run']['wall_s']:,.0f} s in one process"
+        f"{f' (CPU by stage: {stages} s)' if stages else ''}, {large['cpu_ms_an_answer_made']:.1f} ms of CPU an answer without the stubs, "
+        f"{large['memory'][0]['rss_mib']:,.0f} MiB after {large['memory'][0]['answers']:,} answers and {large['memory'][-1]['rss_mib']:,.0f} after the last, at the peak "
+        f"(the metrics of the whole day) {max(phase['peak_mib'] for phase in phases.values()):,.0f} MiB, {files:,.0f} files of {mib:,.0f} MiB in all; to plan it {phases['plan']['cpu_s']:.1f} s of CPU, "
         f"to find on the next run that nothing is to be done {phases['plan again']['cpu_s'] + phases['run again']['cpu_s']:.1f} s "
         f"({large['resume_s']:.0f} s on the clock)."
     )
