@@ -125,6 +125,11 @@ class DecomposeConfig:
     """Tokens of one forward pass of the checker."""
     system_prompt: str = DEMO_SYSTEM_PROMPT
     """The system turn; one for every sentence, so that its prefix is computed once."""
+    duplicates: str = "entailed"
+    """Which claims of an answer its counts and rates count once, with the worst of their verdicts: `entailed` (in the same
+    words, or each entails the other, says the checker), `verbatim` (in the same words), `none`."""
+    duplicates_above: float = 0.9
+    """Two claims entail each other from this probability on, both ways."""
     atomic_max_words: int = 8
     """A sentence of at most this many words, without comma, colon, bracket, conjunction or relative word, skips the LLM."""
     max_claims: int = 12
@@ -143,7 +148,8 @@ class DecomposeConfig:
     """Share of the GPU's memory that vLLM may take."""
 
     def __post_init__(self) -> None:
-        _fraction("decompose", self, "checker_entails", "gpu_memory_fraction")
+        _fraction("decompose", self, "checker_entails", "duplicates_above", "gpu_memory_fraction")
+        _one_of("decompose", self, duplicates=("entailed", "verbatim", "none"))
         _at_least("decompose", self, max_claims=1, max_claim_chars=20, max_output_tokens=16, deadline_s=0.001)
         if self.max_output_tokens >= self.max_model_tokens:
             raise ConfigError(

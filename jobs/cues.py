@@ -1,6 +1,6 @@
-"""Cue words and patterns of English text: negation, conditions, hedges, numbers, and other languages' signs.
+"""Cue words and patterns of English text: negation, conditions, hedges, numbers, opposites, and other languages' signs.
 
-Data, not rules: `origin` and `decompose` say what follows from a cue. A cue stands for a class ("at least" is
+Data, not rules: `origin`, `decompose` and `duplicates` say what follows from a cue. A cue stands for a class ("at least" is
 kept by "no less than" and "minimum"), since a claim may say the same with another word. Every pattern is linear
 in the length of the text. What the module does not know: any grammar.
 """
@@ -60,6 +60,32 @@ AUXILIARY = _set_of(
     "is are was were be been am has have had do does did will would can could may might must should shall"
 )
 """What a subject needs where its sentence gave it one, lest only fragments are left."""
+PRESENT, PAST = _set_of("is are am do does has have"), _set_of("was were did had")
+"""Forms that say when, and little else."""
+POINTING = _set_of("it they them he him she this these those former latter aforementioned")
+POINTING_FIRST = _set_of("its their his her hers theirs such both others another that one")
+"""They point at something that was said before: the first anywhere, the second as first words."""
+OPPOSITES = _set_of(
+    "rise rises rose risen rising fall falls fell fallen falling increase increases increased increasing decrease "
+    "decreases decreased decreasing grow grows grew grown growing shrink shrinks shrank gain gains gained lose "
+    "loses lost win wins won up down high higher highest low lower lowest less least fewer fewest greater lesser "
+    "big bigger small smaller large larger long longer short shorter old older new newer early earlier late later "
+    "before after first last next previous open opens opened close closes closed closing start starts started "
+    "begin begins began end ends ended stop stops stopped buy buys bought sell sells sold lend lends lent borrow "
+    "borrows borrowed import export imports exports accept accepts accepted reject rejects rejected allow allows "
+    "allowed permit permits permitted forbid forbids forbidden prohibit prohibits prohibited ban banned include "
+    "includes included including exclude excludes excluded excluding require requires required optional mandatory "
+    "compulsory voluntary enable enables enabled disable disables disabled add adds added remove removes removed "
+    "keep keeps kept delete deletes deleted send sends sent receive receives received give gives gave take takes "
+    "took join joins joined leave leaves left right east west north south eastern western northern southern "
+    "inside outside above below internal external public private male female man woman men women boy girl husband "
+    "wife father mother son daughter brother sister hot cold warm cool wet dry light dark fast slow hard soft "
+    "easy difficult true false safe dangerous good bad better worse best worst positive negative always never "
+    "daily weekly monthly yearly annual annually hourly quarterly morning evening day night summer winter spring "
+    "autumn minimum maximum min max gross net free paid full empty complete partial partly fully alive dead born "
+    "died dies same different alone together"
+)
+"""Words that have an opposite or a sister in their own place: with the one for the other, a claim says something else."""
 NEGATION = _set_of(
     "not no never none nobody nothing neither nor without cannot hardly barely scarcely isn't aren't wasn't weren't "
     "don't doesn't didn't won't wouldn't can't couldn't shouldn't mustn't hasn't haven't hadn't ain't"

@@ -125,7 +125,7 @@ def make_claims(
         config: `[decompose]`.
 
     Returns:
-        records.CLAIMS in the order of answers and sentences, `claim_index` from 0 in each answer; and counts of
+        records.CLAIMS in the order of answers and sentences, `claim_index` from 0 in each answer, `duplicate_of` null; and counts of
         sentences: `n_sentences`, `n_no_claim`, `n_atomic`, `n_asked`, `n_unique_asked`, `n_fallback`, each
         outcome by name (they add up to `n_sentences`), `n_claims`, and `n_marks_without_claim`, the fabricated
         marks that hang on a sentence without a claim. Empty in, empty out.
@@ -255,6 +255,7 @@ def _table(sentences: pa.Table, request_ids: pa.Array, rows: list[_Row]) -> pa.T
         "source": pa.array([str(row.source) for row, _ in flat], pa.string()),
         "decompose_outcome": pa.array([row.outcome for row, _ in flat], pa.string()),
         "unjudgeable": pa.array(["code" if row.outcome == "code" else None for row, _ in flat], pa.string()),
+        "duplicate_of": pa.nulls(len(flat), pa.int32()),
     }
     table = pa.table({name: own.column(name) for name in own.column_names if name != "text"} | made)
     table = table.take(pa.array(order))

@@ -21,6 +21,7 @@ from claimscore.jobs import (
     citations,
     consistency,
     decompose,
+    duplicates,
     escalation,
     evidence,
     pair_rules,
@@ -37,7 +38,7 @@ from claimscore.jobs.config import Config, SamplesConfig
 from claimscore.jobs.errors import ModelError
 from claimscore.jobs.records import SCORES
 from claimscore.jobs.thresholds import Thresholds
-from claimscore.jobs.windows import N_SPECIAL_TOKENS, Bools, as_array, list_array
+from claimscore.jobs.windows import N_SPECIAL_TOKENS, Bools, as_array, list_array, list_offsets
 
 T = TypeVar("T")
 
@@ -96,15 +97,21 @@ def make_claims(
         "temperature": 0.0,
         "deadline_s": config.decompose.deadline_s,
     }
-    return decompose.make_claims(
+    longest, settings = config.checker_card.max_pair_tokens, config.decompose
+    claims, counts = decompose.make_claims(
         sentences,
         as_array(log.column("request_id")),
         complete=lambda system, users: llm.complete(system, users, **options),
-        entails=lambda premises, claims: entailment(
-            checker, premises, claims, config.checker_card.max_pair_tokens
-        ),
-        config=config.decompose,
+        entails=lambda premises, claims: entailment(checker, premises, claims, longest),
+        config=settings,
     )
+    claims, repeated = duplicates.with_duplicates(
+        claims,
+        entails=lambda one, other: entailment(checker, one, other, longest, unk_id=checker.unk_id),
+        how=settings.duplicates,
+        above=settings.duplicates_above,
+    )
+    return claims, counts | repeated
 
 
 def make_scores(
@@ -309,11 +316,20 @@ def make_answers(
     return answer_rules.summarise(log, verdict_table, beside, config.policy)
 
 
-def entailment(checker: Judge, premises: pa.Array, claims: pa.Array, max_pair_tokens: int) -> pairs.Floats:
-    """P(entailment) of each (premise, claim) text pair, shape (P,); NaN for a pair that does not fit or gives none."""
+def entailment(
+    checker: Judge, premises: pa.Array, claims: pa.Array, max_pair_tokens: int, *, unk_id: int | None = None
+) -> pairs.Floats:
+    """P(entailment) of each (premise, claim) text pair, shape (P,); NaN for a pair that does not fit or gives none.
+
+    With `unk_id` also for a pair with such a token: one unknown word entails any other.
+    """
     columns = [list_array(checker.encode(texts).column("ids")) for texts in (premises, claims)]
     lengths = sum(np.asarray(pc.list_value_length(ids), dtype=np.int64) for ids in columns)
-    fits = np.flatnonzero(lengths + N_SPECIAL_TOKENS <= max_pair_tokens)
+    may: Bools = np.asarray(lengths + N_SPECIAL_TOKENS <= max_pair_tokens)
+    for ids in columns if unk_id is not None else ():
+        unknown = np.flatnonzero(np.asarray(ids.flatten()) == unk_id)
+        may[np.searchsorted(list_offsets(ids), unknown, side="right") - 1] = False
+    fits = np.flatnonzero(may)
     out = np.full(len(premises), np.nan, dtype=np.float32)
     if len(fits):
         premise_ids, claim_ids = (ids.take(pa.array(fits)) for ids in columns)

@@ -272,9 +272,11 @@ CLAIMS = _schema(
     ("cited_ids", _strings, False),
     ("fabricated_marks", _strings, False),
     ("quotes", _strings, False),
+    ("duplicate_of", _int),
 )
 """`start:end` is the claim's sentence in the original answer. `decompose_outcome` is `ok`, `atomic` or the
-named reason for a fallback. `unjudgeable` is null, or why no judge may see the claim (`code`)."""
+named reason for a fallback. `unjudgeable` is null, or why no judge may see the claim (`code`). `duplicate_of` is the
+claim_index of the first claim of the answer that says the same; null for that one, and for a claim that nothing repeats."""
 
 # One (premise, claim) pair with the judge's three probabilities, or one claim that no pair could be made of.
 SCORES = _schema(
@@ -365,6 +367,7 @@ VERDICTS = _schema(
     ("n_pairs", _int, False),
     ("source", _string, False),
     ("decompose_outcome", _string, False),
+    ("duplicate_of", _int),
 )
 
 # One answer: what its claims add up to, and what the policy would have done.

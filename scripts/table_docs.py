@@ -84,6 +84,7 @@ COLUMNS: dict[str, dict[str, str]] = {
         "source": f"How the text came about: {_one_of(records.ClaimSource)}",
         "unjudgeable": "Why no judge may see the claim (`code`); null: it is judged",
         "quotes": "Quotations in the claim's sentence",
+        "duplicate_of": "`claim_index` of the first claim of the answer that says the same, in the same words or so that each entails the other; null: none does",
     },
     "scores": {
         "premise": "The pieces of chunks that are the premise: one, or several joined; `chunk_index` -1 is the sample",
@@ -142,6 +143,7 @@ COLUMNS: dict[str, dict[str, str]] = {
         "referee_span": "What it quoted from its window",
         "n_pairs": "Pairs that the judge scored for the claim",
         "source": f"How the claim's text came about: {_one_of(records.ClaimSource)}",
+        "duplicate_of": "`claim_index` of the first claim of the answer that says the same: all of them count once, with the worst of their verdicts; null: none does",
     },
     "answers": {
         "state": f"What the answer is: {_one_of(records.AnswerState)}",

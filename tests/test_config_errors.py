@@ -63,6 +63,11 @@ def test_a_key_or_type_that_is_wrong_is_named(tmp_path, sections, message):
         ("read.shard_rows=0", "[read] shard_rows = 0, expected at least 1"),
         ("segment.context_chars=-1", "[segment] context_chars = -1, expected at least 0"),
         ("decompose.checker_entails=1.5", "[decompose] checker_entails = 1.5, expected 0 to 1"),
+        ("decompose.duplicates_above=2", "[decompose] duplicates_above = 2.0, expected 0 to 1"),
+        (
+            "decompose.duplicates=yes",
+            "[decompose] duplicates = 'yes', expected one of entailed, verbatim, none",
+        ),
         ("decompose.deadline_s=0", "[decompose] deadline_s = 0.0, expected at least 0.001"),
         (
             "decompose.max_output_tokens=2048",

@@ -26,7 +26,13 @@ TABLES = {
     "combiner": Combiner(intercept=0.0, entailment=1.0),
 }
 # Words that are chosen from a list: another one of the list.
-OTHER_WORDS = {"dtype": "float32", "device": "cpu", "conflict": "unscored", "form": "score"}
+OTHER_WORDS = {
+    "dtype": "float32",
+    "device": "cpu",
+    "conflict": "unscored",
+    "form": "score",
+    "duplicates": "none",
+}
 # Numbers whose default is the most that is allowed.
 OTHER_WORDS |= {"n_windows": 2, "max_claims_per_call": 4}
 

@@ -80,6 +80,7 @@ MAY_IMPORT = {
     "quotes": (),
     # Claims.
     "decompose": ("cues", "origin"),
+    "duplicates": ("cues", "origin", "spelled", "values"),
     "origin": ("cues", "hidden"),
     "hidden": (),
     "cues": (),
@@ -137,6 +138,7 @@ MAY_IMPORT = {
             "citations",
             "consistency",
             "decompose",
+            "duplicates",
             "escalation",
             "evidence",
             "pair_rules",
