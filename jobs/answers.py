@@ -2,7 +2,8 @@
 
 Hard rules come before averages: one fabricated citation refuses however high the groundedness is. Unknown is never
 fine: an answer none of whose claims could be scored is refused and escalated. Beside the action stands the next step
-of the fallback ladder; ungrounded generation is not on it. The module knows no scores, only verdicts.
+of the fallback ladder; ungrounded generation is not on it. A claim that the answer repeats counts once, with the worst of
+its verdicts (counting.py). The module knows no scores, only verdicts.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from typing import Any
 import polars as pl
 import pyarrow as pa
 
+from claimscore.jobs import counting
 from claimscore.jobs.config import PolicyConfig
 from claimscore.jobs.frames import as_frame
 from claimscore.jobs.records import (
@@ -68,22 +70,40 @@ def _text_column(name: str, values: list[str | None]) -> pl.Series:
 
 
 def _counts(verdicts: pl.DataFrame) -> pl.DataFrame:
-    """Per answer: claims by verdict, citations by state, and which kinds of failure it holds."""
-    is_scored = pl.col("verdict") != Verdict.UNSCORED
+    """Per answer: claims by verdict, citations by state, and which kinds of failure it holds; a class of repeats once.
+
+    A class cites where a scored member of it does, and is cited rightly where all of those are; it has a conflict or low
+    consistency where a member has.
+    """
+    worst = pl.col("severity").min()
     cites = (pl.col("cited_ids").list.len() > 0) | (pl.col("fabricated_marks").list.len() > 0)
+    scored_cites = cites & (pl.col("verdict") != Verdict.UNSCORED)
+    is_ok = pl.col("citation_state") == CitationState.OK
     kind = pl.col("hallucination_type")
-    return verdicts.group_by("request_id", maintain_order=True).agg(
+    of_claims = verdicts.with_columns(counting.first_claim, severity=counting.severity)
+    classes = of_claims.group_by(counting.CLASS, maintain_order=True).agg(
+        verdict=worst.replace_strict(dict(enumerate(counting.WORST_FIRST)), return_dtype=pl.String),
+        cites=scored_cites.any(),
+        cites_ok=(is_ok.fill_null(value=False) | ~scored_cites).all(),
+        conflict=pl.col("conflict").any(),
+        low_consistency=pl.col("low_consistency").any(),
+    )
+    is_scored = pl.col("verdict") != Verdict.UNSCORED
+    counts = classes.group_by("request_id", maintain_order=True).agg(
         n_claims=pl.len(),
         n_scored=is_scored.sum(),
         n_supported=(pl.col("verdict") == Verdict.SUPPORTED).sum(),
         n_contradicted=(pl.col("verdict") == Verdict.CONTRADICTED).sum(),
         n_unsupported=(pl.col("verdict") == Verdict.UNSUPPORTED).sum(),
         n_unscored=(~is_scored).sum(),
-        n_cited_claims=(cites & is_scored).sum(),
-        n_citation_ok=(pl.col("citation_state") == CitationState.OK).sum(),
-        n_fabricated_citations=pl.col("fabricated_marks").explode().drop_nulls().n_unique(),
+        n_cited_claims=pl.col("cites").sum(),
+        n_citation_ok=(pl.col("cites") & pl.col("cites_ok")).sum(),
         n_conflicts=pl.col("conflict").sum(),
         n_low_consistency=pl.col("low_consistency").sum(),
+    )
+    kinds = verdicts.group_by("request_id").agg(
+        n_repeats=pl.col("duplicate_of").count(),
+        n_fabricated_citations=pl.col("fabricated_marks").explode().drop_nulls().n_unique(),
         has_grounding_failure=kind.is_in(
             [
                 HallucinationType.INTRINSIC,
@@ -94,6 +114,7 @@ def _counts(verdicts: pl.DataFrame) -> pl.DataFrame:
         has_conflation=(kind == HallucinationType.CONFLATION).any(),
         has_novelty=kind.is_in([HallucinationType.EXTRINSIC, HallucinationType.CONFABULATION]).any(),
     )
+    return counts.join(kinds, on="request_id", how="left", maintain_order="left")
 
 
 def _with_state(frame: pl.DataFrame) -> pl.DataFrame:

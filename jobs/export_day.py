@@ -13,7 +13,7 @@ import pyarrow as pa
 from claimscore.jobs import export_events, reports
 from claimscore.jobs.config import Config
 from claimscore.jobs.errors import InputError
-from claimscore.jobs.frames import as_frame
+from claimscore.jobs.frames import as_frame, joined
 from claimscore.jobs.layout import TableFile
 from claimscore.jobs.read import find_repeats, list_files, read_shard
 from claimscore.jobs.records import ANSWERS, VERDICTS
@@ -48,15 +48,15 @@ class Day:
         self._files = store.files("answers", date=date, series=series)
         shards = {file.shard_id for file in self._files}
         self.n_unfinished = len({file.shard_id for file in store.files("claims", date=date)} - shards)
-        self._answers = [store.read(file) for file in self._files]
-        self._verdicts = [store.read(self._of(file, "verdicts")) for file in self._files]
+        self._answers = [joined(ANSWERS, [store.read(file)]) for file in self._files]
+        self._verdicts = [joined(VERDICTS, [store.read(self._of(file, "verdicts"))]) for file in self._files]
         self.n_answers = sum(table.num_rows for table in self._answers)
 
     def tables(self) -> tuple[pa.Table, pa.Table]:
         """ANSWERS and VERDICTS of the day."""
         return (
-            pa.concat_tables([ANSWERS.empty_table(), *self._answers]),
-            pa.concat_tables([VERDICTS.empty_table(), *self._verdicts]),
+            joined(ANSWERS, self._answers),
+            joined(VERDICTS, self._verdicts),
         )
 
     def events(self, config: Config | None) -> list[bytes]:

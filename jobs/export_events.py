@@ -27,6 +27,7 @@ _HASHED = re.compile(r"sha256:[0-9a-f]{16}")
 _COUNTS = (
     *(
         "n_claims",
+        "n_repeats",
         "n_scored",
         "n_supported",
         "n_contradicted",
@@ -51,7 +52,7 @@ _OF_CLAIM = (
         "conflict",
         "consistency",
     ),
-    *("n_samples_usable", "n_pairs", "source", "decompose_outcome"),
+    *("n_samples_usable", "n_pairs", "source", "decompose_outcome", "duplicate_of"),
 )
 
 

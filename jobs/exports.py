@@ -1,7 +1,7 @@
 """Answers and verdicts -> publications: one row a metric of an answer, the same for every tool that it is sent to.
 
 Nothing is computed anew: values are those of the answers table. What was not scored is a row with a reason and no value,
-never a 0. Claims stand in the explanation and the metadata, failed ones first, at most MAX_CLAIMS. A publication's key
+never a 0. Claims stand in the explanation and the metadata, failed ones first, repeats once, at most MAX_CLAIMS. A publication's key
 depends on tool, project, request and metric, so that a backfill overwrites; with the series in the key each judge keeps
 its own. The module knows no tool's shape, no network and no file.
 """
@@ -16,6 +16,7 @@ from dataclasses import dataclass
 import polars as pl
 import pyarrow as pa
 
+from claimscore.jobs.counting import once
 from claimscore.jobs.errors import one_line
 from claimscore.jobs.frames import as_frame
 from claimscore.jobs.records import AnswerState, Verdict
@@ -161,9 +162,11 @@ def _claims(verdicts: pl.DataFrame) -> pl.DataFrame:
     """Per answer: its gravest claims in words and as JSON, why claims are unscored, whether an LLM judged."""
     failed_otherwise = (pl.col("verdict") == Verdict.SUPPORTED) & pl.col("hallucination_type").is_not_null()
     rank = pl.when(failed_otherwise).then(2).otherwise(pl.col("verdict").replace_strict(_SEVERITY, default=3))
-    ordered = verdicts.with_columns(
-        rank.alias("rank"), claim=pl.col("claim").map_elements(_cut, return_dtype=pl.String)
-    ).sort("request_id", "rank", "claim_index")
+    ordered = (
+        once(verdicts)
+        .with_columns(rank.alias("rank"), claim=pl.col("claim").map_elements(_cut, return_dtype=pl.String))
+        .sort("request_id", "rank", "claim_index")
+    )
     grounds = pl.concat_str(
         pl.coalesce("reason", "decided_by"),
         pl.col("hallucination_type"),

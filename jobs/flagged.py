@@ -1,4 +1,4 @@
-"""The claims a person should look at: the worst answers with every claim, and a row for each flagged claim.
+"""The claims a person should look at: the worst answers with every claim, and a row for each flagged claim, repeats once.
 
 An answer is worse the more of its claims are flagged, and at equal numbers the smaller its supported share. Flagged
 is what is contradicted, unsupported, or carries a hallucination type (a supported claim may be miscited). Long text
@@ -12,6 +12,7 @@ from urllib.parse import quote
 
 import polars as pl
 
+from claimscore.jobs.counting import WORST_FIRST, once
 from claimscore.jobs.records import CitationState, Verdict
 
 MAX_ANSWERS = 40
@@ -19,8 +20,6 @@ MAX_ANSWERS = 40
 MAX_CLAIMS = 10_000
 """Flagged claims listed."""
 MAX_CHARS = {"answer": 6_000, "question": 600, "claim": 800, "quote": 800, "id": 120, "context": 320}
-
-_SEVERITY = (Verdict.CONTRADICTED, Verdict.UNSUPPORTED, Verdict.UNSCORED, Verdict.SUPPORTED)
 
 _OF_ANSWER = (
     *(
@@ -65,10 +64,10 @@ def rank(answers: pl.DataFrame, verdicts: pl.DataFrame) -> pl.DataFrame:
         answers: ANSWERS of a day.
         verdicts: VERDICTS of the same.
     """
-    counts = verdicts.group_by("request_id").agg(is_flagged.sum().alias("n_flagged"), cites=_cites.any())
-    counted = answers.join(counts, on="request_id", how="left").with_columns(
-        pl.col("n_flagged").fill_null(0), pl.col("cites").fill_null(value=False)
-    )
+    counts = once(verdicts).group_by("request_id").agg(is_flagged.sum().alias("n_flagged"))
+    cites = verdicts.group_by("request_id").agg(cites=_cites.any())
+    counted = answers.join(counts, on="request_id", how="left").join(cites, on="request_id", how="left")
+    counted = counted.with_columns(pl.col("n_flagged").fill_null(0), pl.col("cites").fill_null(value=False))
     flagged = counted.filter((pl.col("n_flagged") > 0) | (pl.col("n_fabricated_citations") > 0))
     return flagged.sort(
         ["n_flagged", "groundedness", "request_id"],
@@ -95,6 +94,7 @@ def worst(ranked: pl.DataFrame, verdicts: pl.DataFrame) -> list[dict[str, Any]]:
                 "claims": [
                     {"number": k + 1} | _claim(claim, cites=row["cites"]) for k, claim in enumerate(mine)
                 ],
+                "n_claims": sum(claim["duplicate_of"] is None for claim in mine),
             }
             | {name: cut(row[name], "id") for name in ("prompt_version", "model", "topic")}
             | {name: row[name] for name in _OF_ANSWER}
@@ -106,7 +106,7 @@ def rows(ranked: pl.DataFrame, verdicts: pl.DataFrame) -> list[dict[str, Any]]:
     """The first MAX_CLAIMS flagged claims, those of the worst answers first, each with its place in the answer."""
     columns = ("request_id", "answer", "cites", "prompt_version", "model", "topic")
     answers = ranked.select(columns).with_row_index("place")
-    flagged = verdicts.filter(is_flagged).join(answers, on="request_id", how="inner")
+    flagged = once(verdicts).filter(is_flagged).join(answers, on="request_id", how="inner")
     out = []
     for row in flagged.sort("place", "claim_index").head(MAX_CLAIMS).iter_rows(named=True):
         before, sentence, after = _in_context(row["answer"] or "", row["start"], row["end"])
@@ -147,6 +147,7 @@ def _claim(row: dict[str, Any], *, cites: bool) -> dict[str, Any]:
         "consistency": row["consistency"],
         "n_samples": row["n_samples_usable"],
         "low_consistency": row["low_consistency"],
+        "repeats": None if row["duplicate_of"] is None else row["duplicate_of"] + 1,
     }
 
 
@@ -166,7 +167,7 @@ def _parts(answer: str, claims: list[dict[str, Any]]) -> list[dict[str, Any]]:
             continue
         parts.append({"text": answer[at:start], "verdict": None, "claims": []})
         mine = [claims[number] for number in numbers]
-        gravest = min((claim["verdict"] for claim in mine), key=_SEVERITY.index)
+        gravest = min((claim["verdict"] for claim in mine), key=WORST_FIRST.index)
         is_bad = any(claim["hallucination_type"] is not None for claim in mine)
         label = "supported, badly cited" if is_bad and gravest == Verdict.SUPPORTED else gravest
         text = answer[start : min(end, limit)]

@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 from claimscore.jobs import logrows, promote, reports
 from claimscore.jobs.config import Config
 from claimscore.jobs.errors import InputError, OutputError, reason_of
-from claimscore.jobs.frames import as_frame
+from claimscore.jobs.frames import as_frame, joined
 from claimscore.jobs.records import ANSWERS, VERDICTS
 from claimscore.jobs.store import Store
 from claimscore.jobs.uri import shown
@@ -107,8 +107,8 @@ def _night(store: Store, config: Config, date: str | None, series: str | None) -
 
 
 def _table(store: Store, name: str, date: str, series: str) -> pa.Table:
-    empty = {"answers": ANSWERS, "verdicts": VERDICTS}[name].empty_table()
-    return pa.concat_tables([empty, *(store.read(f) for f in store.files(name, date=date, series=series))])
+    schema = {"answers": ANSWERS, "verdicts": VERDICTS}[name]
+    return joined(schema, (store.read(file) for file in store.files(name, date=date, series=series)))
 
 
 def _chosen(

@@ -388,6 +388,7 @@ ANSWERS = _schema(
     ("next_step", _string, False),
     ("failure_mode", _string),
     ("n_claims", _int, False),
+    ("n_repeats", _int, False),
     ("n_scored", _int, False),
     ("n_supported", _int, False),
     ("n_contradicted", _int, False),

@@ -15,6 +15,7 @@ import polars as pl
 import pyarrow as pa
 
 from claimscore.jobs import concentration, flagged, report_words, trend
+from claimscore.jobs.counting import once
 from claimscore.jobs.frames import as_frame
 from claimscore.jobs.records import AnswerState, Verdict
 
@@ -38,7 +39,7 @@ class Night:
     answers: pa.Table
     """ANSWERS of the day."""
     verdicts: pa.Table
-    """VERDICTS of the day."""
+    """VERDICTS of the day; a claim that its answer repeats is counted once."""
     history: pa.Table
     """trend.HISTORY of the day and of days before it."""
     quarantined: dict[str, int]
@@ -62,10 +63,11 @@ def collect(night: Night, comparison: dict[str, Any] | None = None) -> dict[str,
     """
     answers, history = (_with_short_names(as_frame(table)) for table in (night.answers, night.history))
     verdicts = as_frame(night.verdicts)
+    counted = once(verdicts)
     ranked = flagged.rank(answers, verdicts)
-    volume = _volume(night, answers, verdicts, history)
+    volume = _volume(night, answers, counted, history) | {"n_repeats": len(verdicts) - len(counted)}
     deploys = trend.deploys(history)
-    n_flagged = verdicts.select(flagged.is_flagged.sum()).item() or 0
+    n_flagged = counted.select(flagged.is_flagged.sum()).item() or 0
     listed = flagged.rows(ranked, verdicts)
     return {
         "format": FORMAT,
@@ -77,7 +79,7 @@ def collect(night: Night, comparison: dict[str, Any] | None = None) -> dict[str,
         "rates": trend.headlines(history, night.date),
         "lines": {name: trend.lines(history, name) for name in ("all", "prompt_version", "model")},
         "deploys": deploys,
-        "concentration": concentration.concentrate(answers, verdicts),
+        "concentration": concentration.concentrate(answers, counted),
         "worst": flagged.worst(ranked, verdicts),
         "n_flagged_answers": len(ranked),
         "flagged": listed,

@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 from claimscore.jobs import metrics, report, report_html, report_text, reports, trend
 from claimscore.jobs.config import MetricsConfig, StoreConfig
 from claimscore.jobs.errors import InputError, OutputError
+from claimscore.jobs.frames import joined
 from claimscore.jobs.records import ANSWERS, VERDICTS
 from claimscore.jobs.store import Store
 from claimscore.jobs.wholefile import write_whole
@@ -67,8 +68,8 @@ def make(out: str, date: str | None, series: str | None, compare: str | None) ->
 def read_night(store: Store, date: str, series: str, *, is_current: bool) -> report.Night:
     """All that the store holds for the report of a day."""
     files = {name: store.files(name, date=date, series=series) for name in ("answers", "verdicts")}
-    answers = pa.concat_tables([ANSWERS.empty_table(), *(store.read(file) for file in files["answers"])])
-    verdicts = pa.concat_tables([VERDICTS.empty_table(), *(store.read(file) for file in files["verdicts"])])
+    answers = joined(ANSWERS, (store.read(file) for file in files["answers"]))
+    verdicts = joined(VERDICTS, (store.read(file) for file in files["verdicts"]))
     claimed = {file.shard_id for file in store.files("claims", date=date)}
     return report.Night(
         date=date,

@@ -111,7 +111,7 @@ def _worst(document: dict[str, Any]) -> str:
     out = [f"**Read first** ({n_claims} in {n_answers})"]
     for k, answer in enumerate(answers, 1):
         groups = [plain(answer[name], 60) for name in ("topic", "prompt_version", "model") if answer[name]]
-        of = f"{answer['n_flagged']} of {counted(len(answer['claims']), 'claim')} flagged"
+        of = f"{answer['n_flagged']} of {counted(answer['n_claims'], 'claim')} flagged"
         out.append(f"{k}. {plain(answer['request_id'])} ({', '.join([*groups, of])})")
         first = next((claim for claim in answer["claims"] if claim["flagged"]), None)
         if first is None:

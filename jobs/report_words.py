@@ -107,6 +107,8 @@ def grounds(claim: dict[str, Any]) -> list[str]:
     if claim["consistency"] is not None:
         low = ", low" if claim["low_consistency"] else ""
         out.append(f"{claim['consistency']:.0%} of {claim['n_samples']} samples agree{low}")
+    if claim["repeats"] is not None:
+        out.append(f"repeats claim {claim['repeats']}, counted once")
     return out
 
 
@@ -116,12 +118,17 @@ def show_command(document: dict[str, Any], request_id: str = "REQUEST_ID") -> st
     return shlex.join([*words, *(["--"] if request_id.startswith("-") else []), request_id])
 
 
+def _repeated(volume: dict[str, Any]) -> str:
+    n = volume["n_repeats"]
+    return f", {counted(n, 'repeat')} of them counted once" if n else ""
+
+
 def volume_words(volume: dict[str, Any]) -> str:
     """How much was checked, in one line."""
     share = volume["n_unscored"] / volume["n_claims"] if volume["n_claims"] else 0
     text = (
         f"{counted(volume['n_answers'], 'answer')} ({volume['n_judged']:,} judged), "
-        f"{counted(volume['n_claims'], 'claim')} ({share:.1%} unscored), "
+        f"{counted(volume['n_claims'], 'claim')} ({share:.1%} unscored){_repeated(volume)}, "
         f"{counted(volume['n_quarantined'], 'row')} quarantined"
     )
     if volume["usual_answers"] is not None:

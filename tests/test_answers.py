@@ -61,7 +61,8 @@ def add_up(
     signals: dict | None = None,
     **policy: Any,
 ) -> dict:
-    """The answers row of r."""
+    """The answers row of r, whose claims are numbered in their order."""
+    verdicts = [verdict | {"claim_index": k} for k, verdict in enumerate(verdicts)]
     row = {"request_id": "r", "answer": answer, "chunks": CHUNKS, "flags": []} | (log or {})
     signal = {
         "refused": False,
@@ -85,6 +86,88 @@ def test_groundedness_is_supported_over_scored():
     row = add_up([a_verdict("supported"), a_verdict("contradicted", "intrinsic"), a_verdict("unscored")])
 
     assert (row["groundedness"], row["n_scored"], row["n_unscored"]) == (0.5, 2, 1)
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "counted"),
+    [
+        (["supported", "supported"], "n_supported"),
+        (["supported", "unscored"], "n_unscored"),
+        (["unscored", "supported", "unsupported"], "n_unsupported"),
+        (["supported", "unsupported", "contradicted"], "n_contradicted"),
+        (["contradicted", "supported", "supported"], "n_contradicted"),
+    ],
+)
+def test_claims_that_say_the_same_count_once_with_the_worst_of_their_verdicts(
+    verdicts: list[str], counted: str
+):
+    """Beside another claim: two claims in all, and what was said again is told apart; no row is lost."""
+    again = [a_verdict(verdict, duplicate_of=1 if k else None) for k, verdict in enumerate(verdicts)]
+    names = ("n_supported", "n_contradicted", "n_unsupported", "n_unscored")
+
+    row = add_up([a_verdict("supported"), *again])
+
+    assert {name: row[name] for name in names} == {
+        name: (name == "n_supported") + (name == counted) for name in names
+    }
+    assert (row["n_claims"], row["n_repeats"]) == (2, len(verdicts) - 1)
+    assert row["n_scored"] == 2 - row["n_unscored"]
+
+
+def test_repeating_a_supported_claim_lifts_no_rate():
+    """One of two facts is wrong, however often the right one is said."""
+    right = [a_verdict("supported", duplicate_of=0 if k else None) for k in range(9)]
+
+    row = add_up([*right, a_verdict("unsupported", "extrinsic")])
+
+    assert (row["groundedness"], row["hallucinated"], row["n_claims"]) == (0.5, True, 2)
+
+
+@pytest.mark.parametrize(
+    ("states", "expected"),
+    [
+        (["ok", "missing"], (1, 1, 1.0)),
+        (["ok", "miscited"], (1, 0, 0.0)),
+        (["miscited", "ok"], (1, 0, 0.0)),
+        (["missing", "missing"], (0, 0, None)),
+    ],
+)
+def test_a_claim_said_twice_is_cited_rightly_where_each_of_its_citations_is(
+    states: list[str], expected: tuple
+):
+    """A right citation does not make up for a wrong one beside it, and a claim without one takes nothing away."""
+    again = [
+        a_verdict(
+            "supported",
+            citation_state=state,
+            cited_ids=[] if state == "missing" else ["a"],
+            duplicate_of=0 if k else None,
+        )
+        for k, state in enumerate(states)
+    ]
+
+    row = add_up(again)
+
+    assert (row["n_cited_claims"], row["n_citation_ok"], row["citation_precision"]) == expected
+
+
+def test_a_conflict_and_low_consistency_of_a_repeat_count_once():
+    """As they would of one claim."""
+    flags = {"conflict": True, "low_consistency": True}
+
+    row = add_up([a_verdict("supported"), a_verdict("supported", duplicate_of=0, **flags), a_verdict("supported", duplicate_of=0, **flags)])  # fmt: skip
+
+    assert (row["n_conflicts"], row["n_low_consistency"], row["n_claims"]) == (1, 1, 1)
+
+
+def test_every_sentence_of_a_repeat_is_marked_by_its_own_verdict():
+    """What is revised is the text, so that the supported sentence stays as it is."""
+    row = add_up(
+        [a_verdict("supported"), a_verdict("unsupported", "extrinsic", start=5, end=9, duplicate_of=0)],
+        refuse_below=0.0,
+    )
+
+    assert row["revised_answer"] == "One. [unverified: Two.]"
 
 
 def test_nothing_scored_is_null_and_refused():

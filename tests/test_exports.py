@@ -361,3 +361,18 @@ def test_the_newest_series_is_that_of_the_dashboards(out: str):
 
     assert json.loads(export(out, "--to", "csv", "--json").stdout)["series"] == name
     assert export(out, "--to", "csv", "--series", "nobody").exit_code == 1
+
+
+def test_a_claim_that_is_said_again_is_listed_once():
+    """Of ten places in the explanation a repeat would take one; its worst verdict stands for all."""
+    claims = [
+        fixture.claim("a", 0, claim="The fee is 5 euro."),
+        fixture.claim("a", 1, "unsupported", claim="The fee is five euro.", duplicate_of=0),
+    ]
+
+    found = table([fixture.answer("a", bad=True)], claims)
+
+    grounds = found.filter(pl.col("metric") == "claimscore.groundedness")
+    assert "unsupported: The fee is five euro." in grounds["explanation"].item()
+    listed = json.loads(grounds["metadata"].item())["claims"]
+    assert [claim["claim"] for claim in listed] == ["The fee is five euro."]

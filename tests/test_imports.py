@@ -123,7 +123,8 @@ MAY_IMPORT = {
     "combining": ("thresholds", "trust"),
     "pair_rules": ("thresholds",),
     "verdicts": ("pair_rules", "referee_rules"),
-    "answers": (),
+    "counting": (),
+    "answers": ("counting",),
     "metrics": (),
     "compare": (),
     # Files.
@@ -175,8 +176,8 @@ MAY_IMPORT = {
     # The morning report: figures, words, forms, files.
     "trend": (),
     "concentration": (),
-    "flagged": (),
-    "report": ("concentration", "flagged", "report_words", "trend"),
+    "flagged": ("counting",),
+    "report": ("concentration", "counting", "flagged", "report_words", "trend"),
     "report_words": (),
     "report_charts": (),
     "report_html": ("concentration", "flagged", "report_charts", "report_words"),
@@ -209,7 +210,7 @@ MAY_IMPORT = {
         "show",
     ),
     # Telling others: other tools, and whoever is on duty.
-    "exports": (),
+    "exports": ("counting",),
     "sending": (),
     "wholefile": (),
     "published": ("output", "sending"),

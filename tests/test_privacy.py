@@ -128,16 +128,17 @@ def test_every_column_of_a_table_is_known_to_hold_a_text_or_not():
     """A column that is added to a table has to be put on one of the two sides by hand."""
     kept = {
         "quarantine": "file row_group row request_id reason detail",
-        "claims": "request_id claim_index sentence_index start end source decompose_outcome unjudgeable cited_ids",
+        "claims": "request_id claim_index sentence_index start end source decompose_outcome unjudgeable cited_ids "
+        "duplicate_of",
         "scores": "request_id claim_index premise sample_index is_cited overlap n_tokens p_entailment p_neutral "
         "p_contradiction p_rival error",
         "verdicts": "request_id claim_index sentence_index start end verdict reason decided_by hallucination_type "
         "citation_state cited_ids evidence_chunk_id evidence_start evidence_end support p_entailment p_neutral p_contradiction "
         "conflict contradicting_chunk_id contradicting_start contradicting_end consistency n_samples_usable low_consistency "
-        "referee_outcome referee_said n_pairs source decompose_outcome",
+        "referee_outcome referee_said n_pairs source decompose_outcome duplicate_of",
         "referee": "request_id claim_index turn reasons prompt_key finish_reason outcome said window",
         "answers": "request_id prompt_version model topic ts state groundedness citation_precision hallucinated action "
-        "action_reason next_step failure_mode n_claims n_scored n_supported n_contradicted n_unsupported n_unscored "
+        "action_reason next_step failure_mode n_claims n_repeats n_scored n_supported n_contradicted n_unsupported n_unscored "
         "n_cited_claims n_citation_ok n_fabricated_citations n_conflicts n_low_consistency retrieval_margin n_hedges "
         "n_low_probability_tokens high_risk_reasons n_samples injection_suspected answerable recall_at_k "
         "reference_overlap human_label flags origin",
