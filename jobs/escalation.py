@@ -18,6 +18,7 @@ import polars as pl
 import pyarrow as pa
 
 from claimscore.jobs import referee, rules, signals
+from claimscore.jobs.asking import Replies, replies_to
 from claimscore.jobs.config import Config, RefereeConfig
 from claimscore.jobs.frames import as_frame
 from claimscore.jobs.prompt_texts import defused
@@ -102,9 +103,10 @@ def make_replies(
     escalated = referee.escalate(best.to_arrow(), set(risky.column("request_id").to_pylist()), settings)
     asked = _asked(log, claims, escalated, pairs, settings)
     calls = list(_calls([claim for claim in asked if claim.windows], settings, made_by))
-    replies, spent = _replies(calls, stored, complete, config)
+    replies = _replies(calls, stored, complete, config)
+    spent = {"n_prompts": replies.n_prompts, "n_reused": replies.n_reused, **replies.tokens}
     rows = [_unasked(claim) for claim in asked if not claim.windows]
-    rows += [row for call in calls for row in _rows(call, *replies[call.key])]
+    rows += [row for call in calls for row in _rows(call, *replies.of[call.key])]
     _refuse_valueless(rows)
     rows.sort(key=lambda row: (row["request_id"], row["claim_index"], row["turn"]))
     table = pa.Table.from_pylist([{name: row[name] for name in REFEREE.names} for row in rows], REFEREE)
@@ -190,40 +192,23 @@ def _calls(asked: list[_Asked], config: RefereeConfig, made_by: str) -> Iterator
             yield _Call(group, shown, turn, key, prompt)
 
 
-def _replies(
-    calls: list[_Call], stored: pa.Table, complete: Complete, config: Config
-) -> tuple[dict[str, tuple[str | None, str]], dict[str, int]]:
-    """Prompt key -> reply and finish reason, from `stored` where it has them; and what was spent."""
+def _replies(calls: list[_Call], stored: pa.Table, complete: Complete, config: Config) -> Replies:
+    """The reply to each call, from `stored` where it has it."""
     card, settings = config.referee_card, config.referee
     assert card is not None, "without a referee there is no table of it"
-    columns = (stored.column(name).to_pylist() for name in ("prompt_key", "reply", "finish_reason"))
-    known = {
-        key: (text, reason)
-        for key, text, reason in zip(*columns, strict=True)
-        if reason in {"stop", "length"}
-    }
-    wanted = {call.key: call for call in calls}
-    replies = {key: known[key] for key in wanted if key in known}
-    n_reused = len(replies)
-    lacking: dict[tuple[int, int], list[_Call]] = {}
-    for key, call in wanted.items():
-        if key not in replies:
-            lacking.setdefault(call.shape, []).append(call)
-    tokens: Counter[str] = Counter(n_prompt_tokens=0, n_output_tokens=0)
-    for (n_claims, n_windows), group in sorted(lacking.items()):
-        options = {
-            "schema": referee.reply_schema(n_claims, n_windows, settings.max_span_chars),
-            "max_tokens": settings.max_output_tokens * n_claims,
-            "temperature": 0.0,
-            "deadline_s": settings.deadline_s,
-        }
-        users = pa.array([call.prompt for call in group], pa.string())
-        for row in complete(card.system_prompt, users, **options).to_pylist():
-            replies[group[row["prompt_index"]].key] = (row["text"], row["finish_reason"])
-            tokens.update({name: row[name] for name in ("n_prompt_tokens", "n_output_tokens")})
-        for call in group:
-            replies.setdefault(call.key, (None, "error"))
-    return replies, {"n_prompts": len(wanted), "n_reused": n_reused, **tokens}
+
+    def ask(shape: tuple[int, int], users: pa.Array) -> pa.Table:
+        n_claims, n_windows = shape
+        return complete(
+            card.system_prompt,
+            users,
+            schema=referee.reply_schema(n_claims, n_windows, settings.max_span_chars),
+            max_tokens=settings.max_output_tokens * n_claims,
+            temperature=0.0,
+            deadline_s=settings.deadline_s,
+        )
+
+    return replies_to({call.key: (call.shape, call.prompt) for call in calls}, stored, ask)
 
 
 def _rows(call: _Call, text: str | None, finish_reason: str) -> Iterator[dict[str, Any]]:
