@@ -32,7 +32,9 @@ from claimscore.jobs.records import (
 UNVERIFIED = "[unverified: {}]"
 
 
-def summarise(log: pa.Table, verdicts: pa.Table, signals: pa.Table, config: PolicyConfig) -> pa.Table:
+def summarise(
+    log: pa.Table, verdicts: pa.Table, signals: pa.Table, grades: pa.Table, config: PolicyConfig
+) -> pa.Table:
     """Add up the verdicts of every answer.
 
     Args:
@@ -41,6 +43,8 @@ def summarise(log: pa.Table, verdicts: pa.Table, signals: pa.Table, config: Poli
         signals: beside `log`: refused (bool: a refusal by marker or status), is_refusal_status (bool),
             uncarried_marks (list<string>: fabricated marks that stand on no claim), n_hedges,
             n_low_probability_tokens, injection_suspected, high_risk_reasons, n_samples.
+        grades: request_id, referee_grade, referee_grade_outcome of the answers that a referee was asked to grade; no rule
+            of the policy reads them.
         config: the policy.
 
     Returns:
@@ -49,6 +53,7 @@ def summarise(log: pa.Table, verdicts: pa.Table, signals: pa.Table, config: Poli
     """
     frame = as_frame(log).hstack(as_frame(signals))
     frame = frame.join(_counts(as_frame(verdicts)), on="request_id", how="left", maintain_order="left")
+    frame = frame.join(as_frame(grades), on="request_id", how="left", maintain_order="left")
     frame = frame.with_columns(pl.col("^n_.*claims$|^n_scored$|^n_citation_ok$").fill_null(0))
     counts = [name for name in frame.columns if name.startswith("n_") and name != "n_low_probability_tokens"]
     frame = frame.with_columns(pl.col(counts).fill_null(0).cast(pl.Int32))

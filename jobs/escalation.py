@@ -229,6 +229,7 @@ def _rows(call: _Call, text: str | None, finish_reason: str) -> Iterator[dict[st
             "said": None,
             "window": None,
             "span": None,
+            "grade": None,
         }
         if parsed is not None:
             reply = parsed[k]

@@ -24,8 +24,10 @@ from claimscore.jobs import (
     duplicates,
     escalation,
     evidence,
+    grades,
     pair_rules,
     pairs,
+    referee_rules,
     refusals,
     rewording,
     rivals,
@@ -274,6 +276,27 @@ def make_replies(
     )
 
 
+def make_grades(
+    log: pa.Table,
+    sentences: pa.Table,
+    replies: pa.Table,
+    stored: pa.Table,
+    made_by: str,
+    models: Models,
+    config: Config,
+) -> tuple[pa.Table, dict[str, int]]:
+    """records.REFEREE of the answers that `replies` speak of, and counts; what `stored` holds is not asked again."""
+    return grades.make_grades(
+        log,
+        sentences,
+        replies,
+        stored,
+        complete=lambda *prompts, **options: _needed(models.referee, "referee").complete(*prompts, **options),
+        made_by=made_by,
+        config=config,
+    )
+
+
 def make_verdicts(
     log: pa.Table,
     claims: pa.Table,
@@ -310,10 +333,12 @@ def make_answers(
     risky: pa.Table,
     samples: pa.Table,
     config: Config,
+    replies: pa.Table | None = None,
 ) -> pa.Table:
     """records.ANSWERS of `log`: no model."""
     beside = signals.of_answers(log, sentences, risky, samples, config)
-    return answer_rules.summarise(log, verdict_table, beside, config.policy)
+    graded = referee_rules.grades(replies)
+    return answer_rules.summarise(log, verdict_table, beside, graded, config.policy)
 
 
 def entailment(

@@ -22,7 +22,7 @@ STAGE_VERSIONS = {
     "claims": "3",
     "scores": "4",
     "sample_scores": "2",
-    "referee": "2",
+    "referee": "3",
     "verdicts": "7",
     "answers": "3",
     "metrics": "1",
@@ -35,7 +35,7 @@ READ_BY: Mapping[str, tuple[str, ...]] = {
     "sample_scores": ("claims", "scores"),
     "referee": ("claims", "scores"),
     "verdicts": ("claims", "scores", "sample_scores", "referee"),
-    "answers": ("verdicts",),
+    "answers": ("verdicts", "referee"),
 }
 """Table -> the tables whose content it was made from; fingerprints say how they were made, not what came of it."""
 
@@ -217,6 +217,8 @@ def table_parts(
             "referee card and weights": referee_of(config, weights),
             "combiner of the judge card": fingerprint(config.card.combiner),
         }
+        if config.referee.grade_answers:
+            parts[REFEREE]["grade prompt of the referee card"] = fingerprint(config.referee_card.grade_prompt)
         parts["verdicts"][REFEREE] = _chained(parts, REFEREE)
     parts["answers"] = {"verdicts": _chained(parts, "verdicts"), "[policy]": fingerprint(config.policy)}
     return {table: made_from | {"stage version": STAGE_VERSIONS[table]} for table, made_from in parts.items()}

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 
 _STRUCTURE = re.compile(
-    r"<(?=[ \t]{0,8}/?[ \t]{0,8}(?:passage|window|claim|s>|start_of_turn|end_of_turn|bos>|eos>))"
+    r"<(?=[ \t]{0,8}/?[ \t]{0,8}(?:passage|window|claim|answer|s>|start_of_turn|end_of_turn|bos>|eos>))"
     r"|<(?=\|)|\[(?=/?INST\])",
     re.IGNORECASE,
 )

@@ -310,10 +310,11 @@ SAMPLES = _schema(
 )
 """`outcome` is `ok`, or why the text is not usable: `refusal`, `empty`, `length`, `deadline`, `error`."""
 
-# What the referee replied of one escalated claim, in one order of its windows. Replies cannot be made again the same.
+# What the referee replied of one escalated claim, in one order of its windows, or of a whole answer. Replies cannot be made
+# again the same.
 REFEREE = _schema(
     ("request_id", _string, False),
-    ("claim_index", _int, False),
+    ("claim_index", _int),
     ("turn", _int, False),
     ("reasons", _strings, False),
     ("prompt_key", _string, False),
@@ -323,8 +324,9 @@ REFEREE = _schema(
     ("said", _string),
     ("window", SPAN),
     ("span", _string),
+    ("grade", _int),
 )
-"""`turn` 0 shows the windows in document order, 1 in reverse. `reasons` are `near_threshold`, `high_risk`, `sampled`. `outcome` is
+"""`claim_index` is null for a whole answer, whose `grade` is 1, 3 or 5 where its `outcome` is `ok`. `turn` 0 shows the windows in document order, 1 in reverse. `reasons` are `near_threshold`, `high_risk`, `sampled`. `outcome` is
 `ok`, or why the reply is not used: `not_json`, `wrong_shape`, `unknown_window`, `span_not_found`, `span_too_short`,
 `span_lacks_value`, `injection` (not asked: the claim or every window speaks to a model), or the finish reason of a reply without text."""
 
@@ -405,6 +407,8 @@ ANSWERS = _schema(
     ("n_low_probability_tokens", _int),
     ("high_risk_reasons", _strings, False),
     ("n_samples", _int, False),
+    ("referee_grade", _int),
+    ("referee_grade_outcome", _string),
     ("injection_suspected", pa.bool_(), False),
     ("answerable", pa.bool_()),
     ("recall_at_k", pa.float64()),

@@ -136,12 +136,12 @@ def parse_reply(
         return None, "not_json"
     items = [reply]
     if n_claims > 1:
-        is_list = _keys(reply) == ("claims",) and isinstance(reply[0][1], list)
+        is_list = keys_of(reply) == ("claims",) and isinstance(reply[0][1], list)
         items = reply[0][1] if is_list else []
-    if len(items) != n_claims or not all(_keys(item) == KEYS for item in items):
+    if len(items) != n_claims or not all(keys_of(item) == KEYS for item in items):
         return None, "wrong_shape"
     values = [[value for _, value in item] for item in items]
-    if not all(_is_text(value) for item in values for value in item):
+    if not all(is_text(value) for item in values for value in item):
         return None, "wrong_shape"
     if not all(verdict in list(RefereeWord) for _, _, verdict in values):
         return None, "wrong_shape"
@@ -175,12 +175,12 @@ def _share_of(request_id: str, claim_index: int) -> float:
     return int.from_bytes(hashlib.sha256(name).digest()[:6], "big") / 2**48
 
 
-def _keys(value: Any) -> tuple[Any, ...]:
+def keys_of(value: Any) -> tuple[Any, ...]:
     """The keys of a parsed object, in order and repeated ones twice; of anything else, none."""
     is_object = isinstance(value, tuple) and all(isinstance(pair, tuple) and len(pair) == 2 for pair in value)
     return tuple(pair[0] for pair in value) if is_object else ()
 
 
-def _is_text(value: Any) -> bool:
+def is_text(value: Any) -> bool:
     """False for what is no string, and for half a surrogate pair, which JSON can spell and UTF-8 cannot hold."""
     return isinstance(value, str) and not any("\ud800" <= char <= "\udfff" for char in value)

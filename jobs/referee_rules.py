@@ -1,4 +1,4 @@
-"""What the referee's replies change about verdicts: pure rules over columns, after the judge's own.
+"""What the referee's replies change about verdicts, and what they say of answers: pure rules over columns, after the judge's.
 
 The referee is heard only where the judge alone decided: no veto, conflict policy or unscored claim is overruled, and a claim
 that a premise contradicts is not lifted to supported. Replies that cannot be used, that differ between the orders of the
@@ -9,15 +9,33 @@ from __future__ import annotations
 
 import polars as pl
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from claimscore.jobs.frames import as_frame
-from claimscore.jobs.records import REFEREE, RefereeWord, Rule, Verdict
+from claimscore.jobs.records import ANSWERS, REFEREE, RefereeWord, Rule, Verdict
 
 KEY = ["request_id", "claim_index"]
 _PLACE = {"chunk_index": "place_chunk", "start": "place_start", "end": "place_end"}
 """Fields of a window -> columns; a claim has a start and an end of its own."""
 _SAMPLED = "sampled"
 _JUDGE_ALONE = [str(rule) for rule in (Rule.NLI, Rule.NLI_CITED, Rule.NLI_JOINED)]
+
+
+GRADES = pa.schema(
+    [(name, ANSWERS.field(name).type) for name in ("request_id", "referee_grade", "referee_grade_outcome")]
+)
+
+
+def grades(replies: pa.Table | None) -> pa.Table:
+    """GRADES: what the referee made of whole answers, one row an answer that it was asked to grade.
+
+    Args:
+        replies: records.REFEREE; None: there is no referee.
+    """
+    if replies is None:
+        return GRADES.empty_table()
+    of_answers = replies.filter(pc.is_null(replies.column("claim_index")))
+    return of_answers.select(["request_id", "grade", "outcome"]).rename_columns(GRADES.names).cast(GRADES)
 
 
 def decisions(replies: pa.Table) -> pl.DataFrame:
@@ -38,6 +56,7 @@ def decisions(replies: pa.Table) -> pl.DataFrame:
     )
     claims = (
         as_frame(replies)
+        .filter(pl.col("claim_index").is_not_null())  # a grade of the whole answer decides nothing
         .sort([*KEY, "turn"])
         .with_columns(decision=decision)
         .group_by(KEY, maintain_order=True)

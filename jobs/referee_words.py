@@ -9,6 +9,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+GRADE_WORDS = {
+    5: "all of it is in the passages",
+    3: "its main points are in the passages, some details are not",
+    1: "most of it is not in the passages",
+}
+"""The anchors of its scale."""
 LEAST_FOUND = 0.9
 """Share of the `supported` replies whose span, of four words or more, must stand in the named window for a gate to use them."""
 
@@ -29,7 +35,27 @@ def run_words(counts: Mapping[str, int]) -> str:
     n_ok, n_asked = counts.get("outcome_ok", 0), counts.get("n_asked", 0)
     rate, n_supported = found_rate(counts), counts.get("said_supported", 0)
     found = "none said supported" if rate is None else f"spans found: {rate:.1%} of {n_supported:,}"
-    return f"referee: {n_asked:,} claims asked about, {n_ok:,} of {n_replies:,} replies usable, {found}"
+    words = f"referee: {n_asked:,} claims asked about, {n_ok:,} of {n_replies:,} replies usable, {found}"
+    return f"{words}{_grades(counts)}"
+
+
+def _grades(counts: Mapping[str, int]) -> str:
+    """What became of the grades of answers; "" where none was asked for."""
+    n_asked = counts.get("n_grades_asked", 0)
+    if not n_asked:
+        return ""
+    given = ", ".join(f"{counts.get(f'grade_{grade}', 0):,} at {grade}" for grade in (5, 3, 1))
+    return f"; {n_asked:,} answers graded: {given}, {n_asked - counts.get('grade_outcome_ok', 0):,} without a usable grade"
+
+
+def grade_words(answer: Mapping[str, Any]) -> str:
+    """The referee's grade of a row of the answers table; "" where none was asked for."""
+    outcome = answer.get("referee_grade_outcome")
+    if outcome is None:
+        return ""
+    if outcome != "ok":
+        return f"the referee's grade was not used ({outcome})"
+    return f"the referee graded it {answer['referee_grade']} of 5: {GRADE_WORDS[answer['referee_grade']]}"
 
 
 def gate_fault(counts: Mapping[str, int]) -> str:

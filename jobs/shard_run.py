@@ -89,7 +89,7 @@ def run_shard(
     sample_scores = steps.sample_scores(claims, samples)
     replies = steps.replies(claims, scores, risky)
     verdicts = steps.verdicts(claims, scores, sample_scores, samples, replies)
-    steps.answers(verdicts, risky, samples)
+    steps.answers(verdicts, risky, samples, replies)
     return desk.report
 
 
@@ -187,8 +187,12 @@ class _Steps:
 
         def make() -> tuple[pa.Table, Counts]:
             stored = _stored_replies(task, self.desk.store)
-            asked = self.log, claims, scores, risky, stored, task.referee
-            return pipeline.make_replies(*asked, self.models, self.config)
+            beside = stored, task.referee, self.models, self.config
+            replies, counts = pipeline.make_replies(self.log, claims, scores, risky, *beside)
+            if not self.config.referee.grade_answers:
+                return replies, counts
+            grades, n = pipeline.make_grades(self.log, self.sentences, replies, *beside)
+            return pa.concat_tables([replies, grades]), counts | n
 
         return self.desk.table(REFEREE_TABLE, REFEREE, make)
 
@@ -214,9 +218,12 @@ class _Steps:
             )
         return verdicts
 
-    def answers(self, verdicts: pa.Table, risky: pa.Table, samples: pa.Table) -> None:
+    def answers(
+        self, verdicts: pa.Table, risky: pa.Table, samples: pa.Table, replies: pa.Table | None
+    ) -> None:
         def make() -> tuple[pa.Table, Counts]:
-            made = pipeline.make_answers(self.log, self.sentences, verdicts, risky, samples, self.config)
+            read = self.log, self.sentences, verdicts, risky, samples
+            made = pipeline.make_answers(*read, self.config, replies)
             return made, _by(made, "state") | _by(made, "action")
 
         self.desk.table("answers", ANSWERS, make)

@@ -97,6 +97,8 @@ def print_answer(document: dict[str, Any]) -> None:
     if document["verdicts"] and not cites:
         summary += "; no claim carries a citation"
     _print_hanging(console, Text(summary), 2)
+    if graded := referee_words.grade_words(answer):
+        _print_hanging(console, Text(graded), 2)
     for row in document["quarantined"]:
         words = printable(f"another row of {row['date']} is {_in_quarantine(row)}")
         _print_hanging(console, Text(words, style="yellow"), 2)

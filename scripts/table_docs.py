@@ -28,7 +28,7 @@ TABLES: dict[str, tuple[pa.Schema, str]] = {
     "samples": (records.SAMPLES, "One row a sampled answer to a high-risk question."),
     "referee": (
         records.REFEREE,
-        "One row what the referee replied of a claim in doubt, in one order of its windows; only with a `[referee] card`.",
+        "One row what the referee replied of a claim in doubt, in one order of its windows, or of a whole answer; only with a `[referee] card`.",
     ),
     "verdicts": (records.VERDICTS, "One row the verdict on a claim, with the evidence that it rests on."),
     "answers": (
@@ -103,15 +103,17 @@ COLUMNS: dict[str, dict[str, str]] = {
         "outcome": "`ok`, or why it is not usable: `refusal`, `empty`, `length`, `deadline`, `error`",
     },
     "referee": {
+        "claim_index": "Number of the claim in its answer, from 0; null: the whole answer was graded (`[referee] grade_answers`)",
         "turn": "0: the windows in document order; 1: in reverse",
-        "reasons": "Why it was asked: `near_threshold`, `high_risk`, `sampled` (for comparison; decides nothing)",
+        "reasons": "Why it was asked: `near_threshold`, `high_risk`, `sampled` (for comparison; decides nothing); empty for a whole answer",
         "prompt_key": "Hash of all that the reply depends on: weights, settings and prompt; empty: it was not asked",
         "reply": "What came back, as it was; null: nothing",
         "finish_reason": "`stop`, `length`, `deadline`, `prompt_too_long`, `error`, `not_asked`",
-        "outcome": "`ok`, or why the reply is not used: `not_json`, `wrong_shape`, `unknown_window`, `span_not_found`, `span_too_short`, `span_lacks_value`, `injection` (claim or windows speak to a model: not asked), or the finish reason",
+        "outcome": "`ok`, or why the reply is not used: `not_json`, `wrong_shape`, `unknown_window`, `span_not_found`, `span_too_short`, `span_lacks_value`, `injection` (claim or windows, or anything of an answer to be graded, speak to a model: not asked), or the finish reason; of a grade also `unknown_source`, `span_lacking` (no stretch of the kind that the grade needs) and `span_in_passages` (a stretch said to be in no passage is in one)",
         "said": f"{_one_of(records.RefereeWord)}; null: nothing readable",
         "window": "The window that it named, as a piece of a chunk; null: none",
-        "span": "What it quoted from that window",
+        "span": "What it quoted from that window; of a whole answer the stretches that decided, of passages or of the answer, joined by […]",
+        "grade": "Of a whole answer: 5 all of it is in the passages, 3 its main points are, 1 most of it is not; null: of a claim, or not usable (`outcome`)",
     },
     "verdicts": {
         "claim": "The claim that was judged",
@@ -172,6 +174,8 @@ COLUMNS: dict[str, dict[str, str]] = {
         "n_low_probability_tokens": "Tokens of numbers and names below `[triage] low_logprob`; null: no log-probabilities",
         "high_risk_reasons": "Why samples were asked for; empty: they were not",
         "n_samples": "Samples of the answer, usable or not",
+        "referee_grade": "The referee's grade of the whole answer: 5, 3 or 1 (see `referee`); changes nothing else; null: not asked for, or not usable",
+        "referee_grade_outcome": "`ok`, or why there is no grade (`outcome` of `referee`); null: it was not asked for",
         "injection_suspected": "The chunks or the answer carry what looks like instructions to a model",
         "recall_at_k": "Share of the gold chunks among the chunks; null: no gold chunks",
         "reference_overlap": "Token F1 of answer and reference answer; null: no reference",

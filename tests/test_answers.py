@@ -7,6 +7,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from claimscore.jobs import referee_rules
 from claimscore.jobs.answers import summarise
 from claimscore.jobs.config import PolicyConfig
 from claimscore.jobs.records import LOG, VERDICTS
@@ -76,6 +77,7 @@ def add_up(
         pa.Table.from_pylist([row], schema=LOG),
         pa.Table.from_pylist(verdicts, schema=VERDICTS),
         pa.Table.from_pylist([signal], schema=pa.schema(list(SIGNALS.items()))),
+        referee_rules.GRADES.empty_table(),
         PolicyConfig(**policy),
     )
     return table.to_pylist()[0]

@@ -136,11 +136,11 @@ def test_every_column_of_a_table_is_known_to_hold_a_text_or_not():
         "citation_state cited_ids evidence_chunk_id evidence_start evidence_end support p_entailment p_neutral p_contradiction "
         "conflict contradicting_chunk_id contradicting_start contradicting_end consistency n_samples_usable low_consistency "
         "referee_outcome referee_said n_pairs source decompose_outcome duplicate_of",
-        "referee": "request_id claim_index turn reasons prompt_key finish_reason outcome said window",
+        "referee": "request_id claim_index turn reasons prompt_key finish_reason outcome said window grade",
         "answers": "request_id prompt_version model topic ts state groundedness citation_precision hallucinated action "
         "action_reason next_step failure_mode n_claims n_repeats n_scored n_supported n_contradicted n_unsupported n_unscored "
         "n_cited_claims n_citation_ok n_fabricated_citations n_conflicts n_low_consistency retrieval_margin n_hedges "
-        "n_low_probability_tokens high_risk_reasons n_samples injection_suspected answerable recall_at_k "
+        "n_low_probability_tokens high_risk_reasons n_samples referee_grade referee_grade_outcome injection_suspected answerable recall_at_k "
         "reference_overlap human_label flags origin",
     }
     schemas = {
