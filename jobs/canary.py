@@ -23,6 +23,7 @@ from claimscore.jobs import rules
 from claimscore.jobs.errors import InputError, reason_of
 from claimscore.jobs.records import Label
 from claimscore.jobs.thresholds import Thresholds
+from claimscore.jobs.windows import tokens_held
 
 ROUNDING = {"float32": 1e-3, "bfloat16": 2e-2, "float16": 2e-2}
 """The largest difference of a probability that neighbours in a batch, threads or another machine of the kind explain."""
@@ -119,13 +120,20 @@ def score(
             "content": pair.content,
             "tokens": _hash(json.dumps(ids[k])),
             "n_tokens": lengths[k],
-            "overlap": round(len(set(ids[k][0]) & set(ids[k][1])) / max(1, len(set(ids[k][1]))), 6),
+            "overlap": round(_overlap(*ids[k]), 6),
             "n_missing_names": len(missing[k]),
             "label": pair.label,
             "p": None if error else [round(x, 6) for x in p or ()],
             "error": error,
         }
     return out
+
+
+def _overlap(premise: list[int], claim: list[int]) -> float:
+    """Share of the claim's tokens that the premise holds, counted as the job counts it."""
+    wanted = np.unique(np.array(claim, np.int32))
+    held = tokens_held(wanted, np.array(premise, np.int32), np.array([0, len(premise)]))
+    return float(np.count_nonzero(held) / max(1, len(wanted)))
 
 
 def decisions(

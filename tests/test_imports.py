@@ -289,7 +289,7 @@ MAY_IMPORT = {
         *("calibration_files", "label_sheet", "labelling", "progress", "read", "report_words", "reports"),
         *("shards", "store", "thresholds", "trust"),
     ),
-    "canary": ("rules", "thresholds"),
+    "canary": ("rules", "thresholds", "windows"),
     "canary_run": (
         *("actors", "canary", "checkpoint", "judge", "layout", "pipeline", "plan", "progress", "store"),
         *("thresholds", "windows"),
