@@ -21,7 +21,7 @@ STAGE_VERSIONS = {
     "quarantine": "1",
     "claims": "3",
     "scores": "4",
-    "sample_scores": "2",
+    "sample_scores": "3",
     "referee": "3",
     "verdicts": "7",
     "answers": "3",

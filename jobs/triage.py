@@ -1,8 +1,8 @@
-"""Which answers are high-risk, so that samples are asked for: reasons per answer, riskiest first.
+"""Which answers are high-risk, so that samples are asked for: reasons per answer.
 
 Self-consistency costs k generations an answer and says little where the evidence is plain, so only answers
 with a reason get it, and of those a share. Nothing here depends on the place of a row, on the rows beside it or on
-chance: shares are drawn by a hash of the request id. The module knows the first-pass scores but neither the judge nor the verdicts; a token
+chance: shares are drawn by a hash of the request id, each share by a draw of its own. The module knows the first-pass scores but neither the judge nor the verdicts; a token
 log-probability is read as a signal of a guessed number or name, never as a probability of truth.
 """
 
@@ -13,7 +13,6 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -40,8 +39,9 @@ def high_risk(
     `near_threshold` (a claim whose best entailment is that near the threshold), and `random` for a share of
     those without another reason. An answer needs a chunk and a claim that a judge may see; the last three
     reasons also need a scored claim. Of the answers with a reason, those with `topic` are chosen, and of the others
-    `config.max_share`: a cap on a shard's answers would let a row lose its samples to a neighbour. Order: `topic`, then
-    the number of other reasons, then the share of scored claims that nothing entails, then a hash of the id.
+    `config.max_share`: a cap on a shard's answers would let a row lose its samples to a neighbour. The two shares are drawn
+    apart: with one draw for both, each answer that was drawn as `random` would come through a `max_share` of at least
+    `random_share`, and none beside it.
 
     Args:
         log: records.LOG of one shard; request ids are unique.
@@ -51,7 +51,7 @@ def high_risk(
         config: rules and shares.
 
     Returns:
-        HIGH_RISK (request_id, reasons), riskiest first, the same for any order of the rows. Empty for none.
+        HIGH_RISK (request_id, reasons) by request_id, the same for any order of the rows. Empty for none.
     """
     best = _best_entailment(scores)
     judgeable = set(claims.filter(pc.is_null(claims["unjudgeable"]))["request_id"].to_pylist())
@@ -64,11 +64,11 @@ def high_risk(
             continue
         probabilities = best.get(request_id, [])
         reasons = _reasons(request_id, topic, n_low, probabilities, entailment, config)
-        if "topic" in reasons or (reasons and _share_of(request_id) < config.max_share):
-            found.append((_rank(request_id, reasons, probabilities, entailment), request_id, reasons))
+        if "topic" in reasons or (reasons and _share_of("max_share", request_id) < config.max_share):
+            found.append((request_id, reasons))
     found.sort()
     return pa.table(
-        {"request_id": [item[1] for item in found], "reasons": [item[2] for item in found]},
+        {"request_id": [item[0] for item in found], "reasons": [item[1] for item in found]},
         schema=HIGH_RISK,
     )
 
@@ -121,23 +121,15 @@ def _reasons(
         "near_threshold": near,
     }
     reasons = [reason for reason in REASONS if holds.get(reason)]
-    if not reasons and probabilities and _share_of(request_id) < config.random_share:
+    if not reasons and probabilities and _share_of("random_share", request_id) < config.random_share:
         return ["random"]
     return reasons
 
 
-def _rank(
-    request_id: str, reasons: Sequence[str], probabilities: Sequence[float], entailment: float
-) -> tuple[bool, int, float, float]:
-    """Sorts the riskiest first."""
-    share = float(np.mean([p < entailment for p in probabilities])) if probabilities else 0.0
-    signals = sum(reason not in ("topic", "random") for reason in reasons)
-    return ("topic" not in reasons, -signals, -share, _share_of(request_id))
-
-
-def _share_of(request_id: str) -> float:
-    """A number in [0, 1) that depends on the id alone, even over ids."""
-    digest = hashlib.sha256(b"triage:" + request_id.encode("utf-8", "surrogatepass")).digest()
+def _share_of(draw: str, request_id: str) -> float:
+    """A number in [0, 1) that depends on the draw and the id alone, even over ids, and says nothing of another draw."""
+    name = f"triage:{draw}:{request_id}".encode("utf-8", "surrogatepass")
+    digest = hashlib.sha256(name).digest()
     return int.from_bytes(digest[:6], "big") / 2**48
 
 

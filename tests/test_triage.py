@@ -1,4 +1,4 @@
-"""Which answers are high-risk: reasons, order, shares, and independence of the other rows."""
+"""Which answers are high-risk: reasons, shares, and independence of the other rows."""
 
 from types import SimpleNamespace
 
@@ -125,16 +125,21 @@ def test_the_random_share_is_drawn_by_the_id():
     assert drawn.keys() < chosen(rows, random_share=0.4).keys()
 
 
-def test_the_riskiest_come_first():
-    """Topic before signals, more signals before fewer, then the share of claims that nothing entails."""
-    rows = [
-        (answer("one of four"), [0.1, 0.99, 0.99, 0.99]),
-        (answer("two signals"), [0.45, 0.99]),
-        (answer("all"), [0.1, 0.1]),
-        (answer("topic", topic="fees"), [0.99]),
-    ]
+def test_the_two_shares_are_drawn_apart():
+    """Of the answers that are drawn as random, a cap of the same size keeps about that share and not all of them."""
+    rows = [(answer(f"r{k}"), [0.99]) for k in range(1_000)]
 
-    assert list(chosen(rows, topics=("fees",))) == ["topic", "two signals", "all", "one of four"]
+    drawn = chosen(rows, random_share=0.5, max_share=0.5)
+
+    assert 200 < len(drawn) < 300
+    assert drawn.keys() < chosen(rows, random_share=0.5).keys()
+
+
+def test_the_answers_come_by_their_ids():
+    """No cap reads an order of risk any more, so that there is none."""
+    rows = [(answer(name), best) for name, best in (("b", [0.1]), ("c", [0.1, 0.1]), ("a", [0.45, 0.99]))]
+
+    assert list(chosen(rows)) == ["a", "b", "c"]
 
 
 def test_a_share_of_the_answers_with_a_reason_is_drawn_by_the_id():
