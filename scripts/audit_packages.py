@@ -37,6 +37,26 @@ from packaging.version import Version
 ROOT = Path(__file__).resolve().parent.parent
 EXTRAS = ("cpu", "demo", "dev")
 UNKNOWN = "unknown"
+_FAMILIES = {
+    name: re.compile(pattern, re.IGNORECASE)
+    for name, pattern in {
+        "Apache": r"\bapache",
+        "Artistic": r"\bartistic",
+        "BSD": r"\bbsd",
+        "CC0": r"\bcc0|public domain",
+        "EPL": r"\bepl|eclipse",
+        "GPL": r"\b(?:a|l)?gpl|\bgnu\b",
+        "ISC": r"\biscl?\b",
+        "MIT": r"\bmit\b",
+        "MPL": r"\bmpl|mozilla",
+        "PSF": r"\bpsf|python software foundation|\bpython-2",
+        "proprietary": r"proprietary|commercial",
+        "Unlicense": r"\bunlicen[cs]e",
+        "Zlib": r"\bzlib",
+        "ZPL": r"\bzpl|zope",
+    }.items()
+}
+"""The same licence by its SPDX identifier, by the words of a classifier and by what people write."""
 LONGEST_NAME = 60
 """Characters: what is longer in the field `License` is a licence's text and no name."""
 
@@ -96,24 +116,56 @@ def closure(
     return found, missing
 
 
-def package(distribution: Distribution) -> Package:
-    """Name, version and licence of a distribution, from its metadata alone."""
+def package(distribution: Distribution, called: str) -> Package:
+    """Name, version and licence of a distribution, from its metadata alone.
+
+    Where the field `License` and the classifiers have no licence in common, both are given, so that no list accepts them.
+
+    Args:
+        distribution: installed.
+        called: the name that it was found by.
+
+    Raises:
+        RuntimeError: its metadata has no name or no version.
+    """
     about = distribution.metadata
-    name, version = canonicalize_name(about["Name"]), distribution.version
-    for key in ("License-Expression", "License"):
-        try:
-            return Package(name, version, canonicalize_license_expression(about.get(key) or ""), is_spdx=True)
-        except InvalidLicenseExpression:
-            continue
+    for key in ("Name", "Version"):
+        if not about.get(key):
+            raise RuntimeError(
+                f"{called}: its dist-info has no {key}, expected one; install the package again"
+            )
+    name, version = canonicalize_name(about["Name"]), str(about["Version"])
+    if (expression := _spdx(about.get("License-Expression"))) is not None:
+        return Package(name, version, expression, is_spdx=True)
     words = [
         line.rpartition(" :: ")[2]
         for line in about.get_all("Classifier") or ()
         if line.startswith("License :: ")
     ]
     field = (about.get("License") or "").strip()
-    if not words and field and "\n" not in field and len(field) <= LONGEST_NAME:
-        words = [field]
-    return Package(name, version, "; ".join(words) or UNKNOWN, is_spdx=False)
+    is_name = bool(field) and "\n" not in field and len(field) <= LONGEST_NAME
+    ours, theirs = _families(field if is_name else ""), _families("; ".join(words))
+    if ours and theirs and not ours & theirs:
+        both = f"{field!r} by its field License, {'; '.join(words)!r} by its classifiers"
+        return Package(name, version, both, is_spdx=False)
+    if (
+        theirs <= ours and (expression := _spdx(field)) is not None
+    ):  # of more than the field names, all must be accepted
+        return Package(name, version, expression, is_spdx=True)
+    return Package(name, version, "; ".join(words or [field] * is_name) or UNKNOWN, is_spdx=False)
+
+
+def _spdx(text: str | None) -> str | None:
+    """The text as a canonical expression; None where it is none."""
+    try:
+        return str(canonicalize_license_expression(text or ""))
+    except InvalidLicenseExpression:
+        return None
+
+
+def _families(words: str) -> frozenset[str]:
+    """Which licences a text names, whatever their version and their spelling; none where it names no known one."""
+    return frozenset(name for name, pattern in _FAMILIES.items() if pattern.search(words))
 
 
 def is_permissive(one: Package, accepted: Mapping[str, str]) -> bool:
@@ -203,7 +255,7 @@ def audit(extras: Sequence[str], accepted: Accepted, has_pip_audit: bool) -> dic
                 found[name] = importlib.metadata.distribution(name)
             except PackageNotFoundError:
                 missing[name] = {"scripts/setup"}
-    packages = [package(found[name]) for name in sorted(found)]
+    packages = [package(found[name], name) for name in sorted(found)]
     return {
         "extras": list(extras),
         "n_packages": len(packages),

@@ -44,7 +44,32 @@ ACCEPTED = Accepted(
     ("lines", "licence", "is_spdx"),
     [
         (["License-Expression: mit or apache-2.0"], "MIT OR Apache-2.0", True),
-        (["License: Apache-2.0", "Classifier: License :: OSI Approved :: MIT License"], "Apache-2.0", True),
+        (["License: MIT", "Classifier: License :: OSI Approved :: MIT License"], "MIT", True),
+        (["License: Apache-2.0", "Classifier: License :: OSI Approved"], "Apache-2.0", True),
+        (
+            ["License: Apache 2.0", "Classifier: License :: OSI Approved :: Apache Software License"],
+            *("Apache Software License", False),
+        ),
+        (
+            [
+                "License: MIT",
+                "Classifier: License :: OSI Approved :: MIT License",
+                "Classifier: License :: OSI Approved :: GNU General Public License v3 (GPLv3)",
+            ],
+            *("MIT License; GNU General Public License v3 (GPLv3)", False),
+        ),
+        (
+            ["License: MIT OR Apache-2.0", "Classifier: License :: OSI Approved :: MIT License"],
+            *("MIT OR Apache-2.0", True),
+        ),
+        (
+            [
+                "License-Expression: MIT",
+                "License: GPL-3.0-only",
+                "Classifier: License :: Other/Proprietary License",
+            ],
+            *("MIT", True),
+        ),
         (["License: MIT License"], "MIT License", False),
         (["Classifier: License :: OSI Approved :: BSD License"], "BSD License", False),
         ([f"License: Permission is hereby granted, {'free of charge, ' * 9}"], "unknown", False),
@@ -53,7 +78,44 @@ ACCEPTED = Accepted(
 )
 def test_a_licence_is_what_is_stated_and_never_a_guess(lines, licence, is_spdx):
     """An expression, else the package's own words, else `unknown`; the text of a licence is not read for its name."""
-    assert audit_packages.package(installed("A_b", *lines)) == Package("a-b", "1.0", licence, is_spdx)
+    assert audit_packages.package(installed("A_b", *lines), "a-b") == Package("a-b", "1.0", licence, is_spdx)
+
+
+@pytest.mark.parametrize(
+    ("field", "classifier"),
+    [
+        ("MIT", "GNU General Public License v3 (GPLv3)"),
+        ("Apache-2.0", "MIT License"),
+        ("MIT License", "Other/Proprietary License"),
+        ("BSD", "Mozilla Public License 2.0 (MPL 2.0)"),
+    ],
+)
+def test_a_field_that_contradicts_the_classifiers_is_accepted_by_no_list(field, classifier):
+    """Whichever of the two is right, nobody knows it from here: both are told, and a person decides."""
+    lines = (f"License: {field}", f"Classifier: License :: OSI Approved :: {classifier}")
+
+    one = audit_packages.package(installed("a", *lines), "a")
+
+    accepted = dict.fromkeys((field, classifier, "MIT", "Apache-2.0"), "notice")
+    told = f"{field!r} by its field License, {classifier!r} by its classifiers"
+    assert (one.licence, one.is_spdx) == (told, False)
+    assert audit_packages.outside([one], {}, Accepted(accepted, {}, {}, {})) == [
+        f"a 1.0: licence is {told!r}, expected a permissive licence or an exception; see scripts/audit.toml"
+    ]
+
+
+@pytest.mark.parametrize("lacking", ["Name", "Version"])
+def test_a_broken_dist_info_is_one_clear_line(monkeypatch, capsys, lacking):
+    """Named by what it was found by, with exit code 1, and no traceback."""
+    about = "".join(f"{k}: {v}\n" for k, v in (("Name", "a"), ("Version", "1")) if k != lacking)
+    broken = Installed(f"Metadata-Version: 2.4\n{about}")
+    monkeypatch.setattr(audit_packages, "closure", lambda _: ({"a-b": broken}, {}))
+    monkeypatch.setattr(audit_packages.sys, "argv", ["audit", "--extras"])
+
+    assert audit_packages.main() == 1
+    assert capsys.readouterr().err == (
+        f"scripts/audit: a-b: its dist-info has no {lacking}, expected one; install the package again\n"
+    )
 
 
 @pytest.mark.parametrize(
