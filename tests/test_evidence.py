@@ -145,6 +145,24 @@ def test_each_chunk_keeps_its_best_window():
     assert chunks == [0, 0, 0, 1]
 
 
+def test_many_chunks_make_no_more_pairs():
+    """Forty chunks that each share some of the claim: at most the best windows and the best of as many chunks, twice the cap."""
+    chunks = [
+        f"The hotel in town {k} may let guests stay. {'Dogs pay. ' * (k % 3)}Room {k} is warm."
+        for k in range(40)
+    ]
+
+    found, _ = pair_up(
+        a_log(chunks),
+        some_claims(("r0", "The hotel may let dogs stay.", [])),
+        max_windows=3,
+        window_sentences=1,
+        overlap_sentences=0,
+    )
+
+    assert 3 <= found.num_rows <= 6
+
+
 def test_copies_of_a_chunk_take_no_place():
     """Twenty copies of one chunk leave room for two others that overlap less."""
     log = a_log([*["The hotel may let guests stay."] * 20, "The hotel is old.", "The hotel."])

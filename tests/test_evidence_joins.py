@@ -8,7 +8,7 @@ import pyarrow as pa
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from claimscore.jobs import evidence, pairs
+from claimscore.jobs import covers, evidence, pairs
 from claimscore.jobs.config import EvidenceConfig
 
 JUDGE, pair_up = fixture.JUDGE, fixture.pair_up
@@ -103,3 +103,23 @@ def test_an_entailed_claim_is_not_joined():
     _, probs = pairs.judge_pairs(found, JUDGE.probabilities)
 
     assert evidence.joined_pairs(found, probs, EvidenceConfig(), carries=surely(probs)).num_rows == 0
+
+
+def windows_of(n_good: int) -> covers.Windows:
+    """`n_good` windows that each hold all of a claim's tokens but the last, then two that hold half of them each."""
+    held = np.ones((n_good + 2, 8), dtype=np.bool_)
+    held[:n_good, 7] = False
+    held[n_good, :4], held[n_good + 1, 4:] = False, False
+    n = len(held)
+    return covers.Windows(held, np.zeros(n, np.float32), np.ones(n, np.int32), np.arange(n, dtype=np.int32))
+
+
+def test_only_the_best_windows_are_tried_against_each_other():
+    """All pairs of windows are compared, so that their number has a bound: what lies beyond it is not looked at."""
+    n = covers.MAX_CANDIDATES
+    assert n <= 256  # 200 MB of a MiB of chunks at 5,000
+
+    within, beyond = (covers.covers(windows_of(n_good), 2, 100) for n_good in (n - 2, n))
+
+    assert within[0] == [0, n - 2]  # the one that brings the token which all before it lack
+    assert beyond == []
