@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from test_job import DATE, run, table
 
-from claimscore.jobs import estimate, gate_files, referee_words, reports
+from claimscore.jobs import estimate, gate_files, referee_words, show
 from claimscore.jobs.config import Config
 from claimscore.jobs.errors import InputError
 from claimscore.jobs.layout import TableFile
@@ -438,7 +438,7 @@ def test_show_says_what_the_referee_said(job: Config):
     """In words, with the span."""
     found = verdicts(job, run(job, models(says("supported", first_sentence))))
 
-    assert reports._explanation(found[PARAPHRASE]).startswith(
+    assert show._explanation(found[PARAPHRASE], cites=True).startswith(
         'referee; the referee said supported by "Guests pay 20 euro."'
     )
 
