@@ -55,6 +55,11 @@ def print_run(report: dict[str, Any]) -> None:
     rows += [["quarantined", reason, n, percent(n / max(1, total))] for reason, n in quarantined.items()]
     rows += [["claims", verdict, n, percent(n / n_claims)] for verdict, n in verdicts.items()]
     table("Rows and claims", ["what", "state", "count", "share"], rows, console=console)
+    if n_repeats := counts.get("claims", {}).get("n_duplicates", 0):
+        words = (
+            f"of the claims {n_repeats:,} say again what their answer said before: counted once in every rate"
+        )
+        console.print(words, highlight=False, soft_wrap=True)
     if "referee" in counts:
         console.print(referee_words.run_words(counts["referee"]), highlight=False, soft_wrap=True)
     _print_metrics(report["metrics"], console)

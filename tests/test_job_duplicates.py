@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 import stub_models
 
-from claimscore.jobs import pipeline, report_files
+from claimscore.jobs import pipeline, report_files, reports, show
 from claimscore.jobs import report as night_report
 from claimscore.jobs.config import Config
 from claimscore.jobs.nightly import DayReport, execute_here, plan_day, run_day
@@ -70,6 +70,27 @@ def test_a_repeat_keeps_its_row_and_counts_once(job: Config):
     assert len(verdicts["r0"]) == repeating["n_claims"] + repeating["n_repeats"]
     assert (repeating["n_citation_ok"], plain["n_citation_ok"]) == (0, 1)
     assert report.counts["claims"]["n_duplicates"] == 2
+
+
+def test_a_run_and_the_screen_of_an_answer_say_it(job: Config, capsys: pytest.CaptureFixture[str]):
+    """The run how many, the answer which of which; a day without repeats says nothing."""
+    report = run(job)
+    document = {
+        **{
+            name: getattr(report, name)
+            for name in ("date", "series", "n_rows", "n_claims", "n_made", "n_shards", "counts")
+        },
+        "wall_s": 1.0, "metrics": [], "out": job.store.out, "failures": [], "warnings": [],
+    }
+
+    reports.print_run(document)
+    show.print_answer(show.find_answer(job.store.out, "r0", report.series))
+
+    said = capsys.readouterr().out
+    assert "of the claims 2 say again what their answer said before" in said
+    assert said.count("repeats claim 1 of the answer, counted once") == 2
+    reports.print_run(document | {"counts": report.counts | {"claims": {"n_duplicates": 0}}})
+    assert "say again" not in capsys.readouterr().out
 
 
 def test_without_the_setting_every_claim_counts(job: Config, tmp_path: Path):
