@@ -80,7 +80,11 @@ def test_a_run_and_the_screen_of_an_answer_say_it(job: Config, capsys: pytest.Ca
             name: getattr(report, name)
             for name in ("date", "series", "n_rows", "n_claims", "n_made", "n_shards", "counts")
         },
-        "wall_s": 1.0, "metrics": [], "out": job.store.out, "failures": [], "warnings": [],
+        "wall_s": 1.0,
+        "metrics": [],
+        "out": job.store.out,
+        "failures": [],
+        "warnings": [],
     }
 
     reports.print_run(document)
