@@ -206,7 +206,7 @@ def _check(prompts: list[_Row], entails: Entails, config: DecomposeConfig) -> No
             row.claims = []
             row.outcome = fault if row.outcome == "ok" else row.outcome
     sent = {(row.premise, claim) for row in prompts for claim in row.claims if claim != row.text}
-    known = _probabilities(sorted(sent), entails)
+    known = probabilities_of(sorted(sent), entails)
     for row in prompts:
         # A NaN is below every threshold here: what the checker cannot judge it does not let pass.
         if not all(known.get((row.premise, claim), 1.0) >= config.checker_entails for claim in row.claims):
@@ -229,14 +229,19 @@ def _rule_fault(row: _Row) -> str | None:
     return coverage_fault(claims, sentence, is_truncated=row.outcome == "truncated_json")
 
 
-def _probabilities(pairs: list[tuple[str, str]], entails: Entails) -> dict[tuple[str, str], float]:
+def probabilities_of(pairs: list[tuple[str, str]], entails: Entails) -> dict[tuple[str, str], float]:
+    """P(entailment) of each distinct (premise, claim), in one call of the checker; no pairs, no call.
+
+    Raises:
+        ModelError: the checker returned another number of probabilities than pairs.
+    """
     if not pairs:
         return {}
     premises, claims = zip(*pairs, strict=True)
     found = np.asarray(entails(pa.array(premises, pa.string()), pa.array(claims, pa.string())))
     if found.shape != (len(pairs),):
         raise ModelError(
-            f"decompose: the checker returned shape {found.shape}, expected ({len(pairs)},); check its card"
+            f"claims: the checker returned shape {found.shape}, expected ({len(pairs)},); check its card"
         )
     return dict(zip(pairs, found.tolist(), strict=True))
 

@@ -12,12 +12,11 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from itertools import groupby, islice
 from typing import Final, NamedTuple
 
-import numpy as np
 import pyarrow as pa
 
 from claimscore.jobs.cues import (
@@ -33,12 +32,10 @@ from claimscore.jobs.cues import (
     STOP,
     WORDED,
 )
-from claimscore.jobs.errors import ModelError
+from claimscore.jobs.decompose import Entails, probabilities_of
 from claimscore.jobs.origin import Facts, fold, is_english_like
 from claimscore.jobs.spelled import WORDS
 from claimscore.jobs.values import held, mentions, values_of
-
-Entails = Callable[[pa.Array, pa.Array], np.ndarray]
 
 MIN_WORDS: Final = 4
 """A shorter claim is a fragment: what `Email support included` says depends on the heading that it stands under."""
@@ -113,7 +110,7 @@ def with_duplicates(
         if how == "entailed":
             asked += _candidates([(row, text) for row, text in rows if first[row] is None])
     sent = list(dict.fromkeys(pair for a, b in asked for pair in ((a.text, b.text), (b.text, a.text))))
-    known = _probabilities(sent, entails)
+    known = probabilities_of(sent, entails)
     for earlier, later in asked:
         both = (known[earlier.text, later.text], known[later.text, earlier.text])
         is_first = first[earlier.row] is None and first[later.row] is None
@@ -252,15 +249,3 @@ def _is_english(facts: Facts) -> bool:
 @lru_cache(maxsize=256)
 def _facts(text: str) -> Facts:
     return Facts(text)
-
-
-def _probabilities(pairs: list[tuple[str, str]], entails: Entails) -> dict[tuple[str, str], float]:
-    if not pairs:
-        return {}
-    premises, hypotheses = zip(*pairs, strict=True)
-    found = np.asarray(entails(pa.array(premises, pa.string()), pa.array(hypotheses, pa.string())))
-    if found.shape != (len(pairs),):
-        raise ModelError(
-            f"duplicates: the checker returned shape {found.shape}, expected ({len(pairs)},); check its card"
-        )
-    return dict(zip(pairs, found.tolist(), strict=True))

@@ -119,6 +119,17 @@ def reply_schema(n_claims: int, n_windows: int, max_span_chars: int) -> dict[str
     }
 
 
+def read_json(text: str | None, finish_reason: str) -> tuple[Any, str]:
+    """A whole reply as JSON, its objects as tuples of (key, value) in their order, and `ok`; or None and what is wrong."""
+    if finish_reason != "stop" or text is None:
+        known = finish_reason in {"length", "deadline", "prompt_too_long"}
+        return None, finish_reason if known else "error"
+    try:
+        return json.loads(text, object_pairs_hook=tuple), "ok"
+    except (ValueError, RecursionError):
+        return None, "not_json"
+
+
 def parse_reply(
     text: str | None, finish_reason: str, *, n_claims: int, n_windows: int
 ) -> tuple[list[Reply] | None, str]:
@@ -127,13 +138,9 @@ def parse_reply(
     Outcomes: ok, not_json, wrong_shape (another key, order, word or count), unknown_window (a letter that was not shown), and
     the finish reasons: length (even where what is there could be read), deadline, prompt_too_long, error. Never raises.
     """
-    if finish_reason != "stop" or text is None:
-        known = finish_reason in {"length", "deadline", "prompt_too_long"}
-        return None, finish_reason if known else "error"
-    try:
-        reply = json.loads(text, object_pairs_hook=tuple)
-    except (ValueError, RecursionError):
-        return None, "not_json"
+    reply, outcome = read_json(text, finish_reason)
+    if outcome != "ok":
+        return None, outcome
     items = [reply]
     if n_claims > 1:
         is_list = keys_of(reply) == ("claims",) and isinstance(reply[0][1], list)

@@ -17,7 +17,7 @@ from typing import Any, Final
 
 from claimscore.jobs.prompt_texts import framed
 from claimscore.jobs.quotes import n_words, stands_in
-from claimscore.jobs.referee import MIN_SPAN_WORDS, is_text, keys_of
+from claimscore.jobs.referee import MIN_SPAN_WORDS, is_text, keys_of, read_json
 
 GRADES: Final = ("1", "3", "5")
 ANSWER: Final = "answer"
@@ -85,13 +85,9 @@ def parse_reply(text: str | None, finish_reason: str, *, n_passages: int) -> tup
     Outcomes: ok, not_json, wrong_shape (another key, order, word or count), unknown_source (a passage that was not shown),
     and the finish reasons: length (even where what is there could be read), deadline, prompt_too_long, error. Never raises.
     """
-    if finish_reason != "stop" or text is None:
-        known = finish_reason in {"length", "deadline", "prompt_too_long"}
-        return None, finish_reason if known else "error"
-    try:
-        reply = json.loads(text, object_pairs_hook=tuple)
-    except (ValueError, RecursionError):
-        return None, "not_json"
+    reply, outcome = read_json(text, finish_reason)
+    if outcome != "ok":
+        return None, outcome
     if keys_of(reply) != KEYS:
         return None, "wrong_shape"
     (_, items), (_, grade) = reply

@@ -66,7 +66,7 @@ def test_a_checker_that_answers_another_number_is_an_error():
     """Probabilities that cannot be matched with their claims are never guessed at."""
     stub = Stub({FEE: reply(*FEE_CLAIMS)})
     stub.entails = lambda *_: np.ones(1)  # type: ignore[method-assign]
-    with pytest.raises(ModelError, match=r"^decompose: the checker returned shape \(1,\), expected \(2,\); "):
+    with pytest.raises(ModelError, match=r"^claims: the checker returned shape \(1,\), expected \(2,\); "):
         run(stub, sentence(FEE))
 
 

@@ -266,7 +266,7 @@ def test_a_checker_that_answers_too_little_is_an_error():
     """Another number of probabilities than pairs is said, not zipped away."""
     claims = claims_of([FEE, "The annual charge is 40 euros for students."])
 
-    with pytest.raises(ModelError, match=r"duplicates: the checker returned shape \(1,\), expected \(2,\)"):
+    with pytest.raises(ModelError, match=r"claims: the checker returned shape \(1,\), expected \(2,\)"):
         with_duplicates(claims, entails=lambda *_: np.array([1.0]), how="entailed", above=0.9)
 
 

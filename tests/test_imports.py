@@ -80,7 +80,7 @@ MAY_IMPORT = {
     "quotes": (),
     # Claims.
     "decompose": ("cues", "origin"),
-    "duplicates": ("cues", "origin", "spelled", "values"),
+    "duplicates": ("cues", "decompose", "origin", "spelled", "values"),
     "origin": ("cues", "hidden"),
     "hidden": (),
     "cues": (),
