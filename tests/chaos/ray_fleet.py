@@ -52,7 +52,7 @@ class Fleet:
         self._cluster = Cluster(
             initialize_head=True, head_node_args=node | {"include_dashboard": False, "_system_config": HEALTH}
         )
-        self._node = node
+        self._node, self._second = node, None
         self.add_node()
         return self
 
@@ -61,7 +61,8 @@ class Fleet:
 
     def add_node(self) -> None:
         """A second node, where there is none (any more)."""
-        self._second = self._cluster.add_node(**self._node)
+        if self._second is None:
+            self._second = self._cluster.add_node(**self._node)
 
     def start(self, out: Path) -> subprocess.Popen[str]:
         """A run into `out`, on both nodes."""
@@ -89,6 +90,7 @@ class Fleet:
         killed = []
         run = self.start(out)
         for k, role in enumerate(roles, 1):
+            self.add_node()  # in the place of one that was killed before
             wait_until(lambda n=k * after: n_tables(out) >= n or run.poll() is not None, "no table")  # type: ignore[misc]
             wait_until(lambda role=role: self._kill(role, run) or run.poll() is not None, role)  # type: ignore[misc]
             if run.poll() in (None, -signal.SIGKILL):
@@ -98,8 +100,7 @@ class Fleet:
     def survive(self, out: Path, roles: Sequence[str], rng: random.Random) -> int:
         """Kills at random moments in a run into `out`, and the runs after it until one ends well; how many were killed."""
         killed, code = self.run_and_kill(out, roles, after=rng.randrange(1, 16))
-        if "raylet" in killed:
-            self.add_node()
+        self.add_node()
         if code != 0:
             assert code in (3, -signal.SIGKILL), code
             assert self.finish(self.start(out)) == 0
@@ -116,13 +117,14 @@ class Fleet:
         return chaos_job.tables(out)
 
     def _kill(self, role: str, run: subprocess.Popen[str]) -> bool:
-        """Kill -9 one process of that role; False where there is none now."""
-        pids = {"driver": [run.pid], "raylet": self._raylets()[-1:]}.get(role) or self._workers(role)
-        for pid in pids[-1:]:
+        """Kill -9 one process of that role, of raylets the second node's; False where there is none now."""
+        pids = {"driver": [run.pid], "raylet": self._raylets()[1:]}.get(role)
+        for pid in (self._workers(role) if pids is None else pids)[-1:]:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
                 if role == "raylet":
                     self._cluster.remove_node(self._second, allow_graceful=False)
+                    self._second = None
                 return True
         return False
 
