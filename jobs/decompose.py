@@ -23,7 +23,16 @@ from claimscore.jobs import records
 from claimscore.jobs.config import DecomposeConfig
 from claimscore.jobs.cues import JOINS, REFUSAL
 from claimscore.jobs.errors import ModelError
-from claimscore.jobs.origin import WORD, Facts, coverage_fault, fold, has_words, is_english_like, origin_fault
+from claimscore.jobs.origin import (
+    WORD,
+    Facts,
+    coverage_fault,
+    fold,
+    has_words,
+    in_same_words,
+    is_english_like,
+    origin_fault,
+)
 from claimscore.jobs.records import ClaimSource
 
 Complete = Callable[[str, pa.Array], pa.Table]
@@ -270,11 +279,11 @@ def _table(sentences: pa.Table, request_ids: pa.Array, rows: list[_Row]) -> pa.T
 
 
 def _distinct(claims: list[str]) -> list[str]:
-    """Folded claims with words, in order, each once whatever its case, blanks and end mark."""
+    """Folded claims with words, in order, each once (`in_same_words`)."""
     out: dict[str, str] = {}
     for claim in map(fold, claims):
         if has_words(claim):
-            out.setdefault(claim.casefold().rstrip(".! "), claim)
+            out.setdefault(in_same_words(claim), claim)
     return list(out.values())
 
 

@@ -33,7 +33,7 @@ from claimscore.jobs.cues import (
     WORDED,
 )
 from claimscore.jobs.decompose import Entails, probabilities_of
-from claimscore.jobs.origin import Facts, fold, is_english_like
+from claimscore.jobs.origin import Facts, fold, in_same_words, is_english_like
 from claimscore.jobs.spelled import WORDS
 from claimscore.jobs.values import held, mentions, values_of
 
@@ -52,18 +52,36 @@ MAX_PAIRS: Final = 256
 _TOKEN = re.compile(r"\d+(?:[.,]\d+)*|[^\W_]+(?:['’.&-][^\W_]+)*|%|[$€£¥₹]|(?<![\w.])[-+−±~<>≤≥](?=[ ]?\d)")
 _GROUPED = re.compile(r"\d{1,3}(?:,\d{3})+")
 _OPENING = re.compile(
-    r"\A(?:in (?:summary|short|conclusion|addition)|to (?:summari[sz]e|sum up|conclude)|overall|finally|additionally"
-    r"|moreover|furthermore|however|therefore|thus|also|note that|please note that)\b,?[ ]+",
+    r"\A(?:(?:in (?:summary|short|conclusion|addition)|to (?:summari[sz]e|sum up|conclude)|overall|finally|additionally"
+    r"|moreover|furthermore|however|therefore|thus|also),|(?:please )?note that\b)[ ]+",
     re.IGNORECASE,
 )
+"""With its comma: `Overall survival was 40 months` begins with no such phrase."""
+_SIGNS = re.compile(
+    r"(?<=\d)(?:[ ]?[\"'′″]|!)|(?<=\w)[+-](?!\w)|(?<!\w)-(?=\.?\d)|\(\d+\)|!=|[^\w\s.,;:!'\"()\[\]&/%-]"
+)
+"""What is neither word nor punctuation says things too: ticks and crosses, arrows, minus, feet and inches, (5) for -5."""
+_THAT_ONE = re.compile(
+    r"\b(?:in|on|at|for|of|by|to|with|from|under|during) that\b|\b(?:above|below)\b|\Ahere\b|\bsame\b",
+    re.IGNORECASE,
+)
+"""More ways to point at something said before."""
+_HARDLY_ANY = re.compile(r"\ba (?:few|little)\b", re.IGNORECASE)
+"""Some, where `few` and `little` without the article are hardly any."""
+_FOCUS: Final = frozenset({"only", "just", "even"})
+"""They speak of the word beside them: `only the members`, `the only members`."""
 _FREE: Final = (
     PRESENT
     | PAST
     | {"a", "an", "the", "be", "been", "being"}
     | {"that", "also", "however", "therefore", "thus"}
 )
-"""What two ways to say the same may differ in without a look at it; of the verbs, not in both tenses."""
-_TURNS: Final = STOP | NEGATION | OTHER_LANGUAGE | WORDS | WORDED.keys() | SCALES.keys() | OPPOSITES
+"""What two ways to say the same may differ in without a look at it; of the verbs, not in both tenses, and not in none."""
+_BE_AND_HAVE: Final = PRESENT | PAST | {"be", "been", "being"}
+_TURNS: Final = (
+    STOP | NEGATION | OTHER_LANGUAGE | WORDS | WORDED.keys() | SCALES.keys() | OPPOSITES
+    | {"whether", "whenever", "wherever", "working", "business", "calendar", "doubled", "tripled", "quadrupled", "quintupled", "plus", "minus"}
+)  # fmt: skip
 _ENGLISH_TOO: Final = frozenset({"no", "per"})
 _ALIKE: Final = {"percent": "%", "pct": "%", "−": "-"} | {word: f"{n:g}" for word, n in WORDED.items()}
 
@@ -141,10 +159,10 @@ def _answers(claims: pa.Table) -> Iterator[list[tuple[int, str]]]:
 
 
 def _mark_verbatim(rows: Sequence[tuple[int, str]], first: list[int | None]) -> None:
-    """Says in `first` of what stands there again in the same words, whatever case and end mark, where it stood first."""
+    """Says in `first` of what stands there again in the same words (`in_same_words`) where it stood first."""
     seen: dict[str, int] = {}
     for row, text in rows:
-        of = seen.setdefault(text.casefold().rstrip(".! "), row)
+        of = seen.setdefault(in_same_words(text), row)
         if of != row and _said(row, text):
             first[row] = of
 
@@ -155,7 +173,7 @@ def _said(row: int, text: str) -> _Said | None:
     if len(tokens) < MIN_WORDS or ";" in text or "|" in text:
         return None
     lower = [token.lower() for token in tokens]
-    if lower[0] in POINTING_FIRST or not POINTING.isdisjoint(lower):
+    if lower[0] in POINTING_FIRST or not POINTING.isdisjoint(lower) or _THAT_ONE.search(text):
         return None
     plain = [_plain(word) for word in lower]
     order = tuple(dict.fromkeys([word for word in plain if word not in _FREE]))
@@ -170,13 +188,11 @@ def _said(row: int, text: str) -> _Said | None:
 
 
 def _plain(word: str) -> str:
-    """A word in lower case as it is compared: without possessive or plural; numbers in figures, without their grouping."""
+    """A word in lower case as it is compared: without possessive; numbers in figures, without their grouping."""
     if word[0].isdigit():
         return word.replace(",", "") if _GROUPED.fullmatch(word) else word
     word = word.replace("’", "'").removesuffix("'s").rstrip(".")
-    if word in _TURNS or len(word) < 4:
-        return _ALIKE.get(word, word)
-    return word[:-1] if word.endswith("s") and not word.endswith(("ss", "us", "is")) else word
+    return _ALIKE.get(word, word)
 
 
 def _candidates(rows: Sequence[tuple[int, str]]) -> list[tuple[_Said, _Said]]:
@@ -227,6 +243,13 @@ def _differ(a: str, b: str) -> bool:
     ours, theirs = _facts(a), _facts(b)
     if ours.cues != theirs.cues or ours.is_negated != theirs.is_negated:
         return True
+    if _SIGNS.findall(a) != _SIGNS.findall(b) or bool(_HARDLY_ANY.search(a)) != bool(_HARDLY_ANY.search(b)):
+        return True
+    # `The bank is owed 40 million` and `The bank owed 40 million` differ in such a verb alone.
+    if _BE_AND_HAVE.isdisjoint(ours.words) != _BE_AND_HAVE.isdisjoint(theirs.words):
+        return True
+    if _focused(ours) != _focused(theirs) or _differ_in_case(ours, theirs):
+        return True
     tenses = [
         {name for name, forms in (("present", PRESENT), ("past", PAST)) if forms & facts.words}
         for facts in (ours, theirs)
@@ -238,6 +261,22 @@ def _differ(a: str, b: str) -> bool:
     ):
         return True
     return not (_is_english(ours) and _is_english(theirs))
+
+
+def _focused(facts: Facts) -> list[list[str]]:
+    """The words beside each of _FOCUS."""
+    words = [token.lower() for token in facts.tokens]
+    return [words[max(0, k - 1) : k + 2] for k, word in enumerate(words) if word in _FOCUS]
+
+
+def _differ_in_case(a: Facts, b: Facts) -> bool:
+    """Whether a word of both, but for the first ones, is written in other cases: US and us, MW and mW."""
+    forms: list[dict[str, set[str]]] = []
+    for facts in (a, b):
+        forms.append({})
+        for token in facts.tokens[1:]:
+            forms[-1].setdefault(token.lower(), set()).add(token)
+    return any(forms[0][word].isdisjoint(forms[1][word]) for word in forms[0].keys() & forms[1].keys())
 
 
 def _is_english(facts: Facts) -> bool:

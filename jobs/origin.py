@@ -44,12 +44,35 @@ keep to the first. A reply that was cut off has lost something, so nearly all wo
 _CONTROLS = dict.fromkeys([*range(32), 127], " ")
 
 
+_PLACED = re.compile(r"[²³¹¼-¾\u2070-\u209c\u2150-\u215f\u2189]+")
+"""Raised, lowered and fractional figures: NFKC sets them on the line, and 10⁶ is not 106, nor 1½ 11/2."""
+
+
 def fold(text: str) -> str:
-    """NFKC, curly quotes straightened, blanks and control characters folded, hidden ones dropped; case stays."""
+    """NFKC but for raised, lowered and fractional figures, curly quotes straightened, blanks and control characters folded,
+    hidden ones dropped; case stays.
+    """
     if text.isascii():  # nothing to normalise or hidden, and the control characters are known
         return " ".join(text.translate(_CONTROLS).split())
-    text = unicodedata.normalize("NFKC", strip_hidden(text)).replace("’", "'").replace("‘", "'")
+    text = _nfkc(strip_hidden(text)).replace("’", "'").replace("‘", "'")
     return " ".join("".join(" " if unicodedata.category(c) == "Cc" else c for c in text).split())
+
+
+def _nfkc(text: str) -> str:
+    pieces = (unicodedata.normalize("NFKC", piece) for piece in _PLACED.split(text))
+    kept = [*_PLACED.findall(text), ""]
+    return "".join(piece + figure for piece, figure in zip(pieces, kept, strict=True))
+
+
+def in_same_words(text: str) -> str:
+    """What two folded sentences in the same words have in common: without the case of a first letter, and an end mark.
+
+    The case of all else stays (US and us, mW and MW), and so does the mark of a factorial.
+    """
+    text = text.rstrip(" .")
+    if text[-1:] == "!" and text[-2:-1].isalpha():
+        text = text.rstrip("! .")
+    return text[:1].lower() + text[1:] if text[1:2].islower() or text[1:2] == " " else text
 
 
 @dataclass(frozen=True)

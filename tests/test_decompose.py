@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from claimscore.jobs import records
 from claimscore.jobs.decompose import claims_schema, make_claims
 from claimscore.jobs.errors import ModelError
+from claimscore.jobs.origin import fold
 
 DEMO_MODEL = Path(__file__).parents[1] / "demo-models" / "demo-decomposer"
 
@@ -77,9 +78,32 @@ def test_the_checker_is_asked_only_about_claims_that_passed_the_rules():
     assert stub.pairs == []
 
 
+def test_claims_that_differ_in_case_are_two():
+    """A milliwatt is no megawatt: a claim that is lost would be a row that nobody judges."""
+    given = reply("The plant draws 5 mW.", "The plant draws 5 MW.", "the plant draws 5 MW")
+    claims, _ = run(
+        Stub({"The plant draws 5 mW and 5 MW.": given}), sentence("The plant draws 5 mW and 5 MW.")
+    )
+
+    assert [claim["text"] for claim in claims] == ["The plant draws 5 mW.", "The plant draws 5 MW."]
+
+
+def test_figures_stay_as_they_are_written():
+    """A claim in the words of its chunk must not read 106 where both say 10⁶, nor 11/2 for 1½."""
+    texts = [
+        "The sample holds 10⁶ cells.",
+        "Add 1½ cups of flour.",
+        "It is 2³² bytes.",
+        "The fee is 40² euros.",
+    ]
+
+    assert [fold(text) for text in texts] == texts
+    assert fold("The ﬁne is ５ euros…") == "The fine is 5 euros..."
+
+
 def test_repeated_claims_of_a_sentence_count_once():
-    """Case, blanks and the end mark make no new claim; the first wording and the order stay."""
-    given = reply(FEE_CLAIMS[0], FEE_CLAIMS[1], "the  annual fee is rs 2,999", FEE_CLAIMS[1])
+    """The case of the first letter, blanks and the end mark make no new claim; the first wording and the order stay."""
+    given = reply(FEE_CLAIMS[0], FEE_CLAIMS[1], "the  annual fee is Rs 2,999", FEE_CLAIMS[1])
     claims, _ = run(Stub({FEE: given}), sentence(FEE))
     assert [claim["text"] for claim in claims] == FEE_CLAIMS
 

@@ -84,7 +84,7 @@ def test_the_same_words_are_one_claim_without_a_model(again: str):
     ("one", "other"),
     [
         (FEE, "The annual charge is 40 euros for students."),
-        ("The museum opened to visitors in 1984.", "The museum was opened to visitors in 1984."),
+        ("The museum was opened to visitors in 1984.", "The museum was opened to guests in 1984."),
         ("The plan covers three users a year.", "The plan also covers 3 users a year."),
         ("Anna Berg wrote the novel in Porto.", "Anna Berg wrote that famous novel in Porto."),
     ],
@@ -95,6 +95,31 @@ def test_claims_that_entail_each_other_are_one(one: str, other: str):
 
     assert found(one, other, checker=checker) == [None, 0]
     assert [(one, other), (other, one)] == checker.pairs
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("The plant draws 5 mW of power.", "The plant draws 5 MW of power."),
+        ("The tariffs of the year hit US steel.", "The tariffs of the year hit us steel."),
+        ("Man soll Bier nur in Maßen trinken.", "Man soll Bier nur in Massen trinken."),
+        ("The sample holds 10⁶ cells per ml.", "The sample holds 106 cells per ml."),
+        ("The number of ways is 5!", "The number of ways is 5"),
+        ("Overall survival was 40 months.", "Survival was 40 months."),
+        ("✅ Free shipping of all orders.", "❌ Free shipping of all orders."),
+        ("The bank is owed 40 million euros.", "The bank owed 40 million euros."),
+        ("The drug poses a little risk.", "The drug poses little risk."),
+        ("Only the members pay the fee.", "The only members pay the fee."),
+        ("The states pay for the bridge.", "The state pays for the bridge."),
+        ("The museum is open on Sunday?", "The museum is open on Sunday."),
+        ('The board is 6" long and flat.', "The board is 6' long and flat."),
+        ("On that day the fee is 40 euros.", "On that day the fee is 40 euros."),
+    ],
+)
+@pytest.mark.parametrize("how", ["verbatim", "entailed"])
+def test_what_a_sign_or_a_letter_tells_apart_is_two_claims(one: str, other: str, how: str):
+    """Whatever the model says: case, raised figures, ticks, voice, articles that count, and what points elsewhere."""
+    assert found(one, other, how=how) == [None, None]
 
 
 @pytest.mark.parametrize("refuted", [FEE, "The annual charge is 40 euros for students."])
