@@ -41,6 +41,8 @@ _SCRIPTS = (
 _OPEN_ABBREVIATION = re.compile(
     r"(?:^|\W)(?:approx|ca|cf|vs|est|max|min|incl|excl|nos?|figs?|sect?|eqs?|vol|pp?)\.\s*$", re.IGNORECASE
 )
+_ADDRESSED = re.compile(r"(?:^|\W)(?:Ms|Mx|Messrs|Mmes)\.\s*$")
+"""Titles that sentencex does not know, as it knows Mr. and Dr."""
 _DASHED_ON = re.compile(r"[-–—] [a-z]")  # "Snap it! - a game about an eclipse"
 _DAY = re.compile(r"\b\d{1,2}\.\s*$")
 _GERMAN_MONTH = re.compile("(?:Jan|Feb|Mär|Apr|Mai|Jun|Jul|Aug|Sep|Okt|Nov|Dez)[a-zä]*[ .]")
@@ -80,7 +82,7 @@ def _segments(language: str, masked: str) -> Iterator[str]:
 
 
 def _goes_on(piece: str, following: str) -> bool:
-    """True where sentencex cut too early: numbering alone, an abbreviation before a number, a German date, a dash,
+    """True where sentencex cut too early: numbering alone, an abbreviation before a number, a title, a German date, a dash,
     a Japanese quotation.
     """
     if len(piece) < 12 and NUMBERING.fullmatch(piece):
@@ -88,6 +90,8 @@ def _goes_on(piece: str, following: str) -> bool:
     if piece.rstrip()[-1:] in "」』" and _JA_QUOTED.match(following):
         return True
     if _DASHED_ON.match(following) or (_GERMAN_MONTH.match(following) and _DAY.search(piece[-4:])):
+        return True
+    if following[:1].isupper() and _ADDRESSED.search(piece[-8:]):
         return True
     return following[:1].isdigit() and bool(_OPEN_ABBREVIATION.search(piece[-12:]))
 

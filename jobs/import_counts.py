@@ -92,6 +92,11 @@ def summary(manifest: dict[str, Any]) -> Iterator[str]:
         f"{manifest['rows']:,} rows, {manifest['quarantined']:,} quarantined"
     )
     yield f"evidence: {counts}"
+    if without := manifest["evidence_rules"].get("none_found"):
+        yield (
+            f"warning: of {without:,} of {manifest['rows']:,} rows no retrieval was found among the spans, so that nothing of theirs can be "
+            "scored (no_context); expected a span that the tool knows as retrieval (Langfuse: type RETRIEVER) or documents in the prompt's variables"
+        )
     for what in ("quarantined", "rows_unreadable"):
         for reason, n in manifest[f"{what}_by_reason"].items():
             yield f"{what}: {n:,} {reason}"

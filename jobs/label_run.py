@@ -166,6 +166,10 @@ def read_sheet(sheet: str, to: str | None, claims: str | None, *, force: bool) -
         "written": None,
     }
     if to:
+        if found.n_blank == found.n_rows:
+            raise InputError(
+                f"{sheet}: none of its {found.n_rows:,} rows has a label, expected one of {', '.join(label_sheet.ALLOWED)} in the column label"
+            )
         if Path(to).exists() and not force:
             raise OutputError(
                 f"{to}: is there already, expected a new file; give --to another, or --force to overwrite it"

@@ -83,8 +83,8 @@ class RunProgress:
         every = FIRST_LINES_EVERY_S if is_first else LINE_EVERY_S
         if not self._console.is_terminal and (n_done != self._n_done or now - self._last_line > every):
             seconds = now - self._began
-            rates = [f"{n / seconds:,.1f} {name}/s" for name in _RATES if (n := counts.get(name)) and seconds]
-            words = ", ".join((f"{n_done}/{self._n_shards} shards", doing, *rates, f"{seconds:.0f} s"))
+            # No rates: of the time since the start most is models that load, and whole shards come at once.
+            words = f"{n_done}/{self._n_shards} shards, {doing}, {seconds:.0f} s"
             self._console.print(f"{self._title}: {words}", highlight=False, soft_wrap=True)
             self._last_line = now
         self._n_done = n_done

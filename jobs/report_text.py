@@ -112,7 +112,8 @@ def _worst(document: dict[str, Any]) -> str:
     for k, answer in enumerate(answers, 1):
         groups = [plain(answer[name], 60) for name in ("topic", "prompt_version", "model") if answer[name]]
         of = f"{answer['n_flagged']} of {counted(answer['n_claims'], 'claim')} flagged"
-        out.append(f"{k}. {plain(answer['request_id'])} ({', '.join([*groups, of])})")
+        asked = f": {plain(answer['question'], 120)}" if answer["question"] else ""
+        out.append(f"{k}. {plain(answer['request_id'])} ({', '.join([*groups, of])}){asked}")
         first = next((claim for claim in answer["claims"] if claim["flagged"]), None)
         if first is None:
             out.append(f"   {counted(answer['n_fabricated_citations'], 'fabricated citation')} on no claim")

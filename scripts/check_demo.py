@@ -189,14 +189,15 @@ def score_states(answers: pa.Table, gold_answers: pa.Table) -> Row:
 
 
 def read_table(run: Path, table: str, series: str | None) -> pa.Table:
-    """A table of one series of a run, all dates.
+    """A table of one series of a run, all dates; not named: the series that dashboards read.
 
     Raises:
-        InputError: no such table, or several series and none named.
+        InputError: no such table, or no such series of it.
     """
-    folder = run / "tables" / table
+    folder, pointer = run / "tables" / table, run / "state" / "current.json"
     found = sorted(path.name.removeprefix("judge=") for path in folder.glob("judge=*"))
-    wanted = series or (found[0] if len(found) == 1 else None)
+    current = json.loads(pointer.read_bytes())["series"] if pointer.is_file() else None
+    wanted = series or (current if current in found else None) or (found[0] if len(found) == 1 else None)
     if wanted not in found:
         raise InputError(f"{folder}: series {found!r}, expected {series or 'one'}; name one with --series")
     files = sorted((folder / f"judge={wanted}").glob("date=*/*.parquet"))

@@ -120,7 +120,9 @@ COLUMNS: dict[str, dict[str, str]] = {
         "verdict": _one_of(records.Verdict),
         "reason": "Why a claim is `unscored`; null otherwise",
         "decided_by": f"The rule that decided: {_one_of(records.Rule)}",
-        "hallucination_type": f"{_one_of(records.HallucinationType)}; null: none",
+        "hallucination_type": f"{_one_of(records.HallucinationType)}; null: none. Intrinsic: the evidence contradicts it. Extrinsic: the evidence does not say it. "
+        "Confabulation: it holds a value or name that stands nowhere in the evidence. Conflation: all of it stands there, never together. Fabricated citation: it "
+        "cites a chunk that was not retrieved. Miscitation: the evidence supports it, the cited chunk does not",
         "citation_state": f"{_one_of(records.CitationState)}; null: nothing to say",
         "evidence_chunk_id": "Chunk of the premise that decided, or that came nearest",
         "evidence_start": "First code point of that premise in the chunk's text",
@@ -154,8 +156,10 @@ COLUMNS: dict[str, dict[str, str]] = {
         "hallucinated": "A claim is unsupported or contradicted, or a citation fabricated; null: not known, or a refusal",
         "action": f"What the policy would have done: {_one_of(records.Action)}",
         "action_reason": "The first rule of the policy that held",
-        "next_step": f"Rung of the fallback ladder beside the action: {_one_of(records.NextStep)}",
-        "failure_mode": f"{_one_of(records.FailureMode)}; null: none",
+        "next_step": f"Rung of the fallback ladder beside the action: {_one_of(records.NextStep)}. Narrow: keep what is supported. Re-answer: the evidence is there, "
+        "ask again. Re-retrieve: it is not, search again. Escalate: a person should look",
+        "failure_mode": f"{_one_of(records.FailureMode)}; null: none. Conflation: facts of the evidence bound wrongly. Grounding failure: it contradicts the evidence, or "
+        "cites what does not support it. Retrieval miss: it says what no chunk says",
         "n_claims": "Claims, scored and unscored; those that say the same (`duplicate_of`) count once here and in all counts and rates below, with the worst of their verdicts: contradicted, unsupported, unscored, supported",
         "n_repeats": "Claims that say again what an earlier one said: rows of `verdicts` that no other count holds",
         "n_scored": "Claims with a verdict other than `unscored`",

@@ -158,6 +158,21 @@ def test_the_command_reads_a_run_and_ends_with_json(demo, gold, states, monkeypa
     assert (summary["all"]["recall"]["value"], summary["all"]["n_claims"]) == (1.0, len(gold))
 
 
+def test_of_several_series_the_one_that_dashboards_read_is_scored(tmp_path):
+    """A backfill beside the demo's own series does not stop the demo."""
+    for series, text in (("demo-1", "own"), ("other-2", "backfilled")):
+        folder = tmp_path / "tables" / "verdicts" / f"judge={series}" / "date=1128"
+        folder.mkdir(parents=True)
+        pq.write_table(pa.table({"claim": [text]}), folder / "s.parquet")
+    (tmp_path / "state").mkdir()
+    (tmp_path / "state" / "current.json").write_text('{"series": "demo-1"}')
+
+    read = [
+        check_demo.read_table(tmp_path, "verdicts", name)["claim"].to_pylist() for name in (None, "other-2")
+    ]
+    assert read == [["own"], ["backfilled"]]
+
+
 def test_a_run_without_tables_is_one_line_and_exit_code_1(demo, tmp_path, monkeypatch, capsys):
     """An empty folder is named in the design's form."""
     monkeypatch.setattr(sys, "argv", ["check", "--run", str(tmp_path), "--gold", str(demo / "gold.parquet")])

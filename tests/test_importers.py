@@ -24,6 +24,7 @@ from claimscore.jobs.cli import main
 from claimscore.jobs.config_file import load_config
 from claimscore.jobs.errors import InputError
 from claimscore.jobs.import_citations import settle
+from claimscore.jobs.import_counts import summary
 from claimscore.jobs.import_documents import documents_of
 from claimscore.jobs.import_spans import Options, as_frame
 from claimscore.jobs.import_texts import answer_of, question_of
@@ -166,6 +167,8 @@ def test_a_trace_without_retrieval_says_so(tmp_path: Path):
     found = run_import(tmp_path, "phoenix", [root(), llm()])
 
     assert (found.row["chunks"], found.manifest["evidence_rules"]) == ([], {"none_found": 1})
+    (warning,) = [line for line in summary(found.manifest) if line.startswith("warning: of ")]
+    assert warning.startswith("warning: of 1 of 1 rows no retrieval was found among the spans")
 
 
 @pytest.mark.parametrize("kind", ["EVALUATOR", "GUARDRAIL"])

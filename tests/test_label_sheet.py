@@ -151,6 +151,13 @@ def test_unknown_labels_are_named_with_their_rows(sheet: Path):
     assert f"row 3 ('{key}'): label 'suported'; row 4" in str(caught.value)
 
 
+def test_a_sheet_without_a_label_is_no_labelled_file(sheet: Path, tmp_path: Path):
+    """Nothing is written that `calibrate` could not use."""
+    with pytest.raises(InputError, match=r"none of its [\d,]+ rows has a label, expected one of supported"):
+        label_run.read_sheet(str(sheet), str(tmp_path / "labelled.parquet"), None, force=False)
+    assert not (tmp_path / "labelled.parquet").exists()
+
+
 def test_a_row_twice_or_of_another_sheet_is_named(sheet: Path):
     """Keys join; one that does not is no row of this sheet."""
     key = rows_of(sheet)[0]["key"]

@@ -206,6 +206,15 @@ def test_hostile_text_is_plain_in_markdown():
     assert "⟨U+202E⟩" in text
 
 
+def test_what_to_read_first_is_told_by_its_question():
+    """An id made of a row's content says nothing to who reads a chat post."""
+    row = fixture.answer("3591d3d4", bad=True, question="What does late pickup cost?")
+
+    text = report_text.render(report.collect(fixture.night([row])))
+
+    assert "3591d3d4 (1 of 1 claim flagged): What does late pickup cost?" in text
+
+
 def test_a_name_is_copied_from_markdown_as_it_was_written():
     """With no sign in it that nobody sees; what might call somebody is not a name and keeps its word joiner."""
     assert report_text.plain("card-prompt@3 of https://x.io/a") == "`card-prompt@3` of `https://x.io/a`"
