@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import difflib
+import glob
 import math
 import os
 import tomllib
@@ -118,7 +119,9 @@ def _read_toml(path: Path, what: str) -> dict[str, Any]:
     try:
         return tomllib.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
-        raise ConfigError(f"{path}: no such file; give the path of {what}") from None
+        alike = sorted(path.parent.glob(f"*/{glob.escape(path.stem)}.toml"))
+        meant = f"; did you mean {alike[0].relative_to(path.parent)}?" if alike else ""
+        raise ConfigError(f"{path}: no such file; give the path of {what}{meant}") from None
     except tomllib.TOMLDecodeError as err:
         raise ConfigError(f"{path}: not TOML: {err}") from err
     except (OSError, ValueError) as err:  # ValueError: not UTF-8, or a path with a NUL
@@ -207,7 +210,12 @@ def _resolve(config: Config) -> Config:
     columns = dict(read.columns)
     if read.preset:
         preset = base.parent / read.preset
-        columns = dict(_section(preset, "", Preset, _read_toml(preset, "a preset")).columns) | columns
+        columns = (
+            dict(
+                _section(preset, "", Preset, _read_toml(preset, "a preset, relative to this config")).columns
+            )
+            | columns
+        )
     decompose, samples, referee = config.decompose, config.samples, config.referee
     card = load_card(base.parent / config.judge.card)
     _check_threshold(config, card)

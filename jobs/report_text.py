@@ -84,7 +84,7 @@ def _concentration(found: dict[str, Any]) -> str:
         apart = apart_words(group, groups[0])
         out.append(
             f"- {plain(group_words(group['where']))}: {group['n_bad']} of {group['n']} {group['unit']} "
-            f"({percent(group['rate'])}), the rest {percent(group['rest_rate'])}: {group['excess']:.0f} more than that "
+            f"({percent(group['rate'])}), the rest {percent(group['rest_rate'])}: {group['excess']:.0f} more than at that rate "
             f"({p_words(group['p'])}{'; ' + plain(apart) if apart else ''})"
         )
     if len(groups) > MAX_GROUPS:

@@ -245,6 +245,16 @@ def test_a_missing_card_is_named(tmp_path):
     )
 
 
+def test_a_preset_by_its_bare_name_is_told_its_path(tmp_path):
+    """`ragas` for `presets/ragas.toml`: the file that was meant lies in a folder beside the config."""
+    (tmp_path / "presets").mkdir()
+    (tmp_path / "presets" / "ragas.toml").write_text("columns = {}")
+
+    assert refusal(write(tmp_path), 'read.preset="ragas"') == (
+        "FOLDER/ragas: no such file; give the path of a preset, relative to this config; did you mean presets/ragas.toml?"
+    )
+
+
 @pytest.mark.parametrize(
     ("preset", "message"),
     [
