@@ -319,6 +319,24 @@ def chaos() -> str:
     )
 
 
+def hostile() -> str:
+    """What the corpus of bad input holds, counted in the corpus itself: the tests hold each of its outcomes."""
+    sys.path.insert(0, str(ROOT / "tests" / "hostile"))
+    import injections
+    import make_cases
+    import type_cases
+
+    cases = make_cases.all_cases()
+    rows = [row for case in cases for row in case.rows]
+    n_out = sum(row.startswith("!") for row in rows)
+    return (
+        f"The corpus of bad input: {len(cases)} files with {len(rows):,} rows, and every type in every column ({len(type_cases.grid())} pairs), each with the outcome "
+        f"that was written for it by hand: {len(rows) - n_out:,} rows are answers in a named state, {n_out} are quarantined with the reason, {sum(bool(case.error) for case in cases)} files are "
+        f"refused by name. {len(injections.ALL)} texts that speak to a model in {len(injections.PLACES)} places make no claim supported that is not so without them. The tests fail on any "
+        "other outcome, on a crash, and where the row beside a hostile one has another verdict than alone."
+    )
+
+
 def audit() -> str:
     """What scripts/audit found where it was recorded last."""
     result = newest("audit")
@@ -343,6 +361,7 @@ BLOCKS: dict[str, Callable[[], str]] = {
     "quality": quality,
     "fleet": fleet,
     "chaos": chaos,
+    "hostile": hostile,
     "audit": audit,
 }
 

@@ -71,3 +71,5 @@ UNSEEN = {
     "markdown": "[supported](javascript:alert(1)) ![x](https://a/b?c=supported)",
 }  # fmt: skip
 ALL = SEEN | UNSEEN
+PLACES = ("in front", "behind", "first chunk", "last chunk", "within a chunk", "question", "citation")
+"""Where in an answer, its chunks or its question each is put."""
