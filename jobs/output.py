@@ -154,9 +154,11 @@ class OutputRoot:
             self._clear_tmp()
 
     def _clear_tmp(self) -> None:
-        """Remove the half-written files of runs, and of workers, that were killed; nobody else may be writing."""
+        """Remove the half-written files of runs, and of workers, that were killed; those of a live writer are locked."""
         for key in self.keys(_TMP) if self.is_local else ():
-            if _OURS.fullmatch(key):  # the folder may be somebody's, in an output root chosen badly
+            if _OURS.fullmatch(key) and not _is_locked(
+                self.path(key)
+            ):  # the folder may be somebody's, in a root chosen badly
                 self.remove(key)
 
     def check_lock(self, run_id: str) -> None:
@@ -298,3 +300,15 @@ def _holder(lock: bytes) -> str:
 
 def _one_line(err: Exception) -> str:
     return " ".join(reason_of(err).split())
+
+
+def _is_locked(path: str) -> bool:
+    """Whether a live process is writing the file (wholefile.put_whole): an export, say, which holds no lock of the root."""
+    try:
+        with Path(path).open("rb") as file:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except OSError:  # gone since, or not to be read: `remove` says what there is to say
+        return False
+    return False

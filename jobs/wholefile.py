@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import fcntl
 import os
 import uuid
 from pathlib import Path
@@ -41,15 +43,19 @@ def write_whole(path: Path, data: bytes, *, option: str = "name") -> None:
 def put_whole(path: Path, data: bytes, *, meantime: Path) -> None:
     """Make `path` hold exactly `data`, which lie in the new file `meantime` until they are on disk; of one file system both.
 
+    Until then it is locked (flock): who clears away what killed writers left can tell a live one.
+
     Raises:
         OSError: as the operating system says.
     """
     try:
         with meantime.open("xb") as stream:
+            with contextlib.suppress(OSError):  # a file system without locks
+                fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
             stream.write(data)
             stream.flush()
             os.fsync(stream.fileno())
-        meantime.replace(path)
+            meantime.replace(path)
     finally:
         meantime.unlink(missing_ok=True)
 

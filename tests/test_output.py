@@ -166,6 +166,23 @@ def test_a_lock_clears_our_unfinished_files_and_nobody_elses(root):
     assert root.keys("tmp") == ["tmp/notes.md", f"tmp/sub/{'a' * 32}"]
 
 
+def test_a_file_that_a_live_process_is_writing_is_left_to_it(root, monkeypatch):
+    """An export writes its record without the root's lock; a run that ends meanwhile takes nothing from it."""
+    fsync = os.fsync
+
+    def a_run_ends_meanwhile(fd: int) -> None:
+        monkeypatch.setattr(os, "fsync", fsync)
+        with root.lock("mine"):
+            pass
+        fsync(fd)
+
+    monkeypatch.setattr(os, "fsync", a_run_ends_meanwhile)
+    root.put("state/sent.json", b"whole")
+
+    assert root.get("state/sent.json") == b"whole"
+    assert root.keys("tmp") == []
+
+
 @pytest.mark.parametrize("uri", ["/", "s3://", "s3://bucket-less/../"])
 def test_a_root_of_everything_is_refused(uri):
     """A file system's root, or a bucket without a name, is no place for an output."""
