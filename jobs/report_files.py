@@ -57,8 +57,9 @@ def make(out: str, date: str | None, series: str | None, compare: str | None) ->
         raise InputError(f"{out}: no day in series {series}, expected one; run a day first")
     date = date or max(days)
     if date not in days:
-        known = max(days) if len(days) == 1 else f"one of {min(days)} to {max(days)}"
-        raise InputError(f"{out}: nothing of {date} in series {series}, expected {known}; run that day first")
+        raise InputError(
+            f"{out}: nothing of {date} in series {series}, expected one of {min(days)} to {max(days)}; run that day first"
+        )
     night = read_night(store, date, series, is_current=series == current)
     compared = reports.compare_series(out, series, compare, date, date) if compare else None
     return report.collect(night, compared)
