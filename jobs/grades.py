@@ -105,12 +105,14 @@ def _asked(
     for row in sorted((k for k, request_id in enumerate(ids) if request_id in wanted), key=ids.__getitem__):
         chunks: list[str] = [chunk["text"] or "" for chunk in log.column("chunks")[row].as_py()]
         places = [k for k, text in enumerate(chunks) if text.strip()]
-        answer, passages = defused("\n".join(texts.get(row, []))), [defused(chunks[k]) for k in places]
+        said, logged = "\n".join(texts.get(row, [])), log.column("answer")[row].as_py()
+        answer, passages = defused(said), [defused(chunks[k]) for k in places]
         prompt = rubric.user_prompt(answer, passages)
         made_from = [made_by, card.grade_prompt, prompt, settings.max_span_chars, settings.max_output_tokens]
         key = hashlib.sha256(json.dumps(made_from).encode()).hexdigest()[:32]
         fault = ""
-        if any(rules.injection_suspected(pa.array([answer, *passages], pa.string())).to_pylist()):
+        as_logged = pa.array([logged, said, *chunks], pa.string())  # a defused token is a sign of nothing
+        if any(rules.injection_suspected(as_logged).to_pylist()):
             fault = "injection"
         elif len(prompt) > rubric.MAX_CHARS_A_TOKEN * card.max_model_tokens:
             fault = "prompt_too_long"
