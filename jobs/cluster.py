@@ -216,17 +216,19 @@ class _Actors:
 
     def heed(self, outcome: ShardReport | _Failure, handles: Mapping[str, Any]) -> None:
         """Let go of an actor that failed; calls of other shards that it still answers are not cut off."""
+        for role in [outcome.role] if isinstance(outcome, _Failure) else outcome.failed_roles:
+            self._let_go(handles.get(role))
         if not isinstance(outcome, _Failure):
             self._n_failed = 0
-            return
-        failed = handles.get(outcome.role)
+        elif self._n_failed > 3 * (1 + self._config.cluster.retries):
+            self.given_up = f"models failed {self._n_failed} times in a row, the last: {outcome.line}"
+
+    def _let_go(self, failed: Any) -> None:
         for actors in self._actors.values():
             for k, actor in enumerate(actors):
                 if failed is not None and actor is failed:
                     actors[k] = None
                     self._n_failed += 1
-        if self._n_failed > 3 * (1 + self._config.cluster.retries):
-            self.given_up = f"models failed {self._n_failed} times in a row, the last: {outcome.line}"
 
     def close(self) -> None:
         """Stop the engines, which have processes of their own, and let go of all actors."""
@@ -369,13 +371,15 @@ def _run_shard(
             proxies[role] = JudgeProxy(ask, _card(config, role).model)
     store = Store(config.store.out, config.store, run_id=run_id)
     try:
-        return run_shard(
+        report = run_shard(
             task, config, store, Models(**proxies), fs, progress.add.remote, loading=lambda: calls.loading_s
         )
     except _ActorError as err:
         return _Failure(str(err), retried=True, role=err.role)
     except ClaimscoreError as err:
         return _Failure(str(err))
+    report.failed_roles = sorted(calls.failed_roles)
+    return report
 
 
 class _Calls:
@@ -385,6 +389,7 @@ class _Calls:
         self._progress = progress
         self.loading_s = 0.0
         """No work of the shard, and in no rate."""
+        self.failed_roles: set[str] = set()
 
     def asking(self, role: str, handle: Any, method: Any) -> Callable[..., Any]:
         """`_asking`, whose first call asks for the model and counts what of the waiting was its loading."""
@@ -411,6 +416,9 @@ class _Calls:
         try:
             yield Told(self._progress, call)
             n_done = of
+        except _ActorError as err:
+            self.failed_roles.add(err.role)
+            raise
         finally:
             self._progress.end.remote(call, n_done)
 
