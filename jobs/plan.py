@@ -24,7 +24,7 @@ STAGE_VERSIONS = {
     "sample_scores": "3",
     "referee": "4",
     "verdicts": "7",
-    "answers": "3",
+    "answers": "4",
     "metrics": "1",
 }
 TABLES = ("quarantine", "claims", "scores", "sample_scores", "verdicts", "answers")
