@@ -177,15 +177,15 @@ def _claims(verdicts: pl.DataFrame) -> pl.DataFrame:
     line = pl.concat_str(pl.col("verdict"), pl.lit(": "), pl.col("claim"), pl.lit(" ("), grounds, pl.lit(")"))
     unscored = once(verdicts).filter(pl.col("verdict") == Verdict.UNSCORED).group_by("request_id")
     why = unscored.agg(pl.col("reason").drop_nulls().mode().sort().first().alias("why"))
+    by_llm = verdicts.group_by("request_id").agg(by_llm=pl.col("decided_by").str.starts_with("referee").any())
     worded = ordered.group_by("request_id").agg(
         line.filter(pl.col("rank") < _SEVERITY[Verdict.SUPPORTED])
         .head(MAX_CLAIMS)
         .str.join("\n")
         .alias("lines"),
         pl.struct(*_OF_CLAIM, "p_entailment").head(MAX_CLAIMS).alias("claims"),
-        pl.col("decided_by").str.starts_with("referee").any().alias("by_llm"),
     )
-    return worded.join(why, on="request_id", how="left")
+    return worded.join(why, on="request_id", how="left").join(by_llm, on="request_id", how="left")
 
 
 def _cut(text: str) -> str:

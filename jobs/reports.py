@@ -53,11 +53,14 @@ def print_run(report: dict[str, Any]) -> None:
     )
     rows = [["answers", state, n, percent(n / max(1, sum(states.values())))] for state, n in states.items()]
     rows += [["quarantined", reason, n, percent(n / max(1, total))] for reason, n in quarantined.items()]
-    rows += [["claims", verdict, n, percent(n / n_claims)] for verdict, n in verdicts.items()]
+    n_repeats = counts.get("claims", {}).get("n_duplicates", 0)
+    claims = "claims, repeats too" if n_repeats else "claims"
+    rows += [[claims, verdict, n, percent(n / n_claims)] for verdict, n in verdicts.items()]
     table("Rows and claims", ["what", "state", "count", "share"], rows, console=console)
-    if n_repeats := counts.get("claims", {}).get("n_duplicates", 0):
+    if n_repeats:
         words = (
-            f"of the claims {n_repeats:,} say again what their answer said before: counted once in every rate"
+            f"of the claims {n_repeats:,} say again what their answer said before: rows of their own above, counted once in "
+            "every rate"
         )
         console.print(words, highlight=False, soft_wrap=True)
     if "referee" in counts:

@@ -390,3 +390,13 @@ def test_a_bad_citation_is_told_where_its_repeat_could_not_be_scored():
     grounds = found.filter(pl.col("metric") == "claimscore.groundedness")
     assert "miscitation" in grounds["explanation"].item()
     assert grounds["unscored"].item() == "conflict"
+
+
+def test_an_llm_that_decided_a_repeat_alone_decided():
+    """Who reads a metric of that answer must know that a model had a hand in it."""
+    claims = [
+        fixture.claim("a", 0, decided_by="nli"),
+        fixture.claim("a", 1, decided_by="referee", duplicate_of=0),
+    ]
+
+    assert table([fixture.answer("a")], claims)["by_llm"].unique().to_list() == [True]

@@ -11,6 +11,7 @@ import pytest
 import test_exports
 
 ROOT = Path(__file__).parents[1]
+REPEATING = "says it three times"
 
 POLARS = {
     "share": """
@@ -43,7 +44,7 @@ failed = pl.col("verdict").is_in(["contradicted", "unsupported"]) | pl.col("hall
 found = (
     claims.filter(failed)
     .group_by("date", "request_id")
-    .agg(n_failed=pl.len(), claims=pl.concat_str("verdict", pl.lit(": "), "claim"))
+    .agg(n_failed=pl.coalesce("duplicate_of", "claim_index").n_unique(), claims=pl.concat_str("verdict", pl.lit(": "), "claim"))
     .join(answers.select("date", "request_id", "groundedness", "action_reason"), on=["date", "request_id"])
     .sort(["n_failed", "groundedness", "request_id"], descending=[True, False, False])
     .head(20)
@@ -75,7 +76,7 @@ WHERE judge = (SELECT series FROM 'out/state/current.json')
 GROUP BY ALL ORDER BY ALL;
 """,
     "first": """
-SELECT date, request_id, count(*) AS n_failed, groundedness, action_reason,
+SELECT date, request_id, count(DISTINCT coalesce(duplicate_of, claim_index)) AS n_failed, groundedness, action_reason,
        string_agg(verdict || ': ' || claim, chr(10) ORDER BY claim_index) AS claims
 FROM read_parquet('out/tables/verdicts/**/*.parquet', hive_partitioning = true) AS claims
 JOIN read_parquet('out/tables/answers/**/*.parquet', hive_partitioning = true) AS answers USING (date, judge, request_id)
@@ -98,6 +99,7 @@ def outputs(tmp_path_factory) -> tuple[Path, dict[str, str]]:
     """A folder with an output root of one day and two series, the first current; and the series by the names above."""
     folder = tmp_path_factory.mktemp("queries")
     rows = jobs_fixture.log_rows(18)
+    rows.append(rows[0] | {"request_id": REPEATING, "answer": "The hotel has a pool. " * 3})
     jobs_fixture.write_log(folder, rows)
     (folder / "other.toml").write_text('name = "other"\nmodel = "./model"\nentailment = 0.3\n')
     first = test_exports.run(jobs_fixture.make_config(folder))
@@ -151,7 +153,10 @@ def test_what_to_read_first(outputs, monkeypatch):
     failed = verdicts.filter(
         pl.col("verdict").is_in(["contradicted", "unsupported"]) | pl.col("hallucination_type").is_not_null()
     )
-    assert sum(row["n_failed"] for row in found) == failed.height > 0
+    n_repeats = failed["duplicate_of"].count()
+    assert sum(row["n_failed"] for row in found) == failed.height - n_repeats > 0
+    (repeating,) = (row for row in found if row["request_id"] == REPEATING)
+    assert (repeating["n_failed"], len(repeating["claims"]), n_repeats) == (1, 3, 2)
     order = [(-row["n_failed"], row["groundedness"], row["request_id"]) for row in found]
     assert order == sorted(order)
     assert any("unsupported: The hotel has a pool." in row["claims"] for row in found)
