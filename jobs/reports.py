@@ -68,12 +68,19 @@ def print_run(report: dict[str, Any]) -> None:
     _print_metrics(report["metrics"], console)
     console.print(
         f"verdicts: {report['out']}/tables/verdicts/judge={report['series']}/date={report['date']}/",
+        markup=False,
         soft_wrap=True,
     )
 
 
-def print_next(report: dict[str, Any], *, is_current: bool) -> None:
-    """The one command that shows the day of a run; of a series that dashboards do not read, by its name."""
+def print_next(report: dict[str, Any], *, out: str, is_current: bool) -> None:
+    """The one command that shows the day of a run; of a series that dashboards do not read, by its name.
+
+    Nothing where `out`, the place itself, is not what may be shown of it: a command without its region, endpoint or keys
+    would look elsewhere.
+    """
+    if report["out"] != out:
+        return
     words = ["claimscore", "report", "--out", report["out"], "--date", report["date"]]
     command = shlex.join([*words, *([] if is_current else ["--series", report["series"]])])
     Console().print(f"next: {command}", highlight=False, markup=False, soft_wrap=True)
