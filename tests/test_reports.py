@@ -152,6 +152,23 @@ def test_no_command_leads_elsewhere(out: str, is_told: bool, capsys: pytest.Capt
     assert capsys.readouterr().out == (line if is_told else "")
 
 
+def test_a_chunk_id_of_blanks_hides_no_evidence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """An id may begin with more blanks than a terminal has columns: what hangs under it still has room."""
+    chunk = {
+        "id": " " * 120 + "c1",
+        "text": "The refund window is 60 days, and fees are paid back in full.",
+        "score": 1.0,
+    }
+    answer = "The refund window is 60 days [1]."
+    jobs_fixture.write_log(tmp_path, [jobs_fixture.log_rows(1)[0] | {"answer": answer, "chunks": [chunk]}])
+    run(jobs_fixture.make_config(tmp_path))
+
+    lines = show_at(str(tmp_path / "out"), "r0", monkeypatch, 80)
+
+    assert max(map(len, lines)) <= 80
+    assert chunk["text"] in " ".join(" ".join(lines).split())
+
+
 def test_rates_are_told_in_percent_as_the_report_tells_them(
     out: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ):
