@@ -125,6 +125,8 @@ class RayExecutor:
                 task, n_before, handles = running.pop(ref)
                 outcome = _outcome(ref)
                 self._actors.heed(outcome, handles)
+                if isinstance(outcome, _Failure):
+                    progress.leave.remote(ref.task_id().hex())
                 if isinstance(outcome, _Failure) and outcome.retried and n_before < retries:
                     waiting.append((task, n_before + 1))
                     continue
@@ -386,7 +388,7 @@ class _Calls:
     """The calls of one shard to its models: how far they are, and how long they have waited for a model to load."""
 
     def __init__(self, progress: Any) -> None:
-        self._progress = progress
+        self._progress, self._of_try = progress, ray.get_runtime_context().get_task_id()
         self.loading_s = 0.0
         """No work of the shard, and in no rate."""
         self.failed_roles: set[str] = set()
@@ -412,7 +414,7 @@ class _Calls:
     @contextlib.contextmanager
     def _under_way(self, what: str, of: int) -> Iterator[Told]:
         call, n_done = uuid.uuid4().hex, 0
-        self._progress.begin.remote(call, what, of)
+        self._progress.begin.remote(call, what, of, self._of_try)
         try:
             yield Told(self._progress, call)
             n_done = of
