@@ -23,7 +23,9 @@ import polars as pl
 
 series = json.load(open("out/state/current.json"))["series"]
 files = glob("out/tables/answers/**/*.parquet", recursive=True)
-answers = pl.concat([pl.scan_parquet(file, hive_partitioning=True) for file in files], how="diagonal").filter(judge=series)
+answers = pl.concat([pl.scan_parquet(file, hive_partitioning=True) for file in files], how="diagonal").filter(
+    judge=series
+)
 found = (
     answers.group_by("date", "prompt_version")
     .agg(
@@ -56,7 +58,10 @@ failed = pl.col("verdict").is_in(["contradicted", "unsupported"]) | pl.col("hall
 found = (
     claims.filter(failed)
     .group_by("date", "request_id")
-    .agg(n_failed=pl.coalesce("duplicate_of", "claim_index").n_unique(), claims=pl.concat_str("verdict", pl.lit(": "), "claim"))
+    .agg(
+        n_failed=pl.coalesce("duplicate_of", "claim_index").n_unique(),
+        claims=pl.concat_str("verdict", pl.lit(": "), "claim"),
+    )
     .join(answers.select("date", "request_id", "groundedness", "action_reason"), on=["date", "request_id"])
     .sort(["n_failed", "groundedness", "request_id"], descending=[True, False, False])
     .head(20)
