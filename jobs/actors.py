@@ -48,14 +48,25 @@ class Progress:
     def __init__(self) -> None:
         self._counts: dict[str, int] = {}
         self._calls: dict[str, tuple[str, int, int]] = {}
+        self._open: dict[str, set[str]] = {}
+        """The calls of each try of a shard that are under way."""
+        self._left: set[str] = set()
 
     def add(self, what: str, n: int) -> None:
         """`n` more of `what`."""
         self._counts[what] = self._counts.get(what, 0) + n
 
-    def begin(self, call: str, what: str, of: int) -> None:
-        """A call for `of` pieces of `what` is under way."""
-        self._calls[call] = what, 0, of
+    def begin(self, call: str, what: str, of: int, of_try: str) -> None:
+        """A call for `of` pieces of `what` is under way, which the try `of_try` of a shard waits for."""
+        if of_try not in self._left:
+            self._calls[call] = what, 0, of
+            self._open.setdefault(of_try, set()).add(call)
+
+    def leave(self, of_try: str) -> None:
+        """A try of a shard failed: a worker that was killed ends none of its calls, and what it still sends is late."""
+        self._left.add(of_try)
+        for call in self._open.pop(of_try, ()):
+            self._calls.pop(call, None)
 
     def at(self, call: str, n: int) -> None:
         """`n` pieces of a call are done; no word of one that ended is late enough to begin it again."""
@@ -65,6 +76,8 @@ class Progress:
 
     def end(self, call: str, n: int) -> None:
         """A call is over, with all of its pieces or, where it failed, with none: they are asked for again."""
+        if call not in self._calls:
+            return
         what, _, _ = self._calls.pop(call)
         self.add(what, n)
         self.add(f"{what}_of", n)

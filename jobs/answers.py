@@ -77,8 +77,8 @@ def _text_column(name: str, values: list[str | None]) -> pl.Series:
 def _counts(verdicts: pl.DataFrame) -> pl.DataFrame:
     """Per answer: claims by verdict, citations by state, and which kinds of failure it holds; a class of repeats once.
 
-    A class cites where a scored member of it does, and is cited rightly where all of those are; it has a conflict or low
-    consistency where a member has.
+    A scored class cites where a scored member of it does, and is cited rightly where all of those are; a class has a conflict
+    or low consistency where a member has.
     """
     worst = pl.col("severity").min()
     cites = (pl.col("cited_ids").list.len() > 0) | (pl.col("fabricated_marks").list.len() > 0)
@@ -94,6 +94,7 @@ def _counts(verdicts: pl.DataFrame) -> pl.DataFrame:
         low_consistency=pl.col("low_consistency").any(),
     )
     is_scored = pl.col("verdict") != Verdict.UNSCORED
+    cites = is_scored & pl.col("cites")
     counts = classes.group_by("request_id", maintain_order=True).agg(
         n_claims=pl.len(),
         n_scored=is_scored.sum(),
@@ -101,8 +102,8 @@ def _counts(verdicts: pl.DataFrame) -> pl.DataFrame:
         n_contradicted=(pl.col("verdict") == Verdict.CONTRADICTED).sum(),
         n_unsupported=(pl.col("verdict") == Verdict.UNSUPPORTED).sum(),
         n_unscored=(~is_scored).sum(),
-        n_cited_claims=pl.col("cites").sum(),
-        n_citation_ok=(pl.col("cites") & pl.col("cites_ok")).sum(),
+        n_cited_claims=cites.sum(),
+        n_citation_ok=(cites & pl.col("cites_ok")).sum(),
         n_conflicts=pl.col("conflict").sum(),
         n_low_consistency=pl.col("low_consistency").sum(),
     )

@@ -68,6 +68,7 @@ def run(
         _run_days(config, days, quiet=options["quiet"] or options["as_json"]),
         options,
         gate_exit_code,
+        out=config.store.out,
         is_current=True,
     )
 
@@ -96,6 +97,7 @@ def backfill(
         _run_days(config, days, quiet=options["quiet"] or options["as_json"], backfill=True),
         options,
         EXIT_UNFINISHED,
+        out=config.store.out,
         is_current=False,
     )
 
@@ -268,7 +270,12 @@ def _run_days(
 
 
 def _finish(
-    reports_of_days: Iterator[dict[str, Any]], options: dict[str, Any], unfinished: int, *, is_current: bool
+    reports_of_days: Iterator[dict[str, Any]],
+    options: dict[str, Any],
+    unfinished: int,
+    *,
+    out: str,
+    is_current: bool,
 ) -> None:
     """Print every day as it ends, and at last how to read it; exit 0, 1 (nothing could be done) or 3 (something failed)."""
     from claimscore.jobs import reports  # noqa: PLC0415
@@ -284,7 +291,7 @@ def _finish(
         click.echo(json.dumps({"days": done}, indent=2))
     finished = [report for report in done if report["series"]]
     if finished and not (options["as_json"] or options["quiet"]):
-        reports.print_next(finished[-1], is_current=is_current)
+        reports.print_next(finished[-1], out=out, is_current=is_current)
     if any(report["exit_code"] for report in done):
         raise SystemExit(unfinished)
 

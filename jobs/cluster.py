@@ -125,6 +125,8 @@ class RayExecutor:
                 task, n_before, handles = running.pop(ref)
                 outcome = _outcome(ref)
                 self._actors.heed(outcome, handles)
+                if isinstance(outcome, _Failure):
+                    progress.leave.remote(ref.task_id().hex())
                 if isinstance(outcome, _Failure) and outcome.retried and n_before < retries:
                     waiting.append((task, n_before + 1))
                     continue
@@ -216,17 +218,19 @@ class _Actors:
 
     def heed(self, outcome: ShardReport | _Failure, handles: Mapping[str, Any]) -> None:
         """Let go of an actor that failed; calls of other shards that it still answers are not cut off."""
+        for role in [outcome.role] if isinstance(outcome, _Failure) else outcome.failed_roles:
+            self._let_go(handles.get(role))
         if not isinstance(outcome, _Failure):
             self._n_failed = 0
-            return
-        failed = handles.get(outcome.role)
+        elif self._n_failed > 3 * (1 + self._config.cluster.retries):
+            self.given_up = f"models failed {self._n_failed} times in a row, the last: {outcome.line}"
+
+    def _let_go(self, failed: Any) -> None:
         for actors in self._actors.values():
             for k, actor in enumerate(actors):
                 if failed is not None and actor is failed:
                     actors[k] = None
                     self._n_failed += 1
-        if self._n_failed > 3 * (1 + self._config.cluster.retries):
-            self.given_up = f"models failed {self._n_failed} times in a row, the last: {outcome.line}"
 
     def close(self) -> None:
         """Stop the engines, which have processes of their own, and let go of all actors."""
@@ -369,22 +373,25 @@ def _run_shard(
             proxies[role] = JudgeProxy(ask, _card(config, role).model)
     store = Store(config.store.out, config.store, run_id=run_id)
     try:
-        return run_shard(
+        report = run_shard(
             task, config, store, Models(**proxies), fs, progress.add.remote, loading=lambda: calls.loading_s
         )
     except _ActorError as err:
         return _Failure(str(err), retried=True, role=err.role)
     except ClaimscoreError as err:
         return _Failure(str(err))
+    report.failed_roles = sorted(calls.failed_roles)
+    return report
 
 
 class _Calls:
     """The calls of one shard to its models: how far they are, and how long they have waited for a model to load."""
 
     def __init__(self, progress: Any) -> None:
-        self._progress = progress
+        self._progress, self._of_try = progress, ray.get_runtime_context().get_task_id()
         self.loading_s = 0.0
         """No work of the shard, and in no rate."""
+        self.failed_roles: set[str] = set()
 
     def asking(self, role: str, handle: Any, method: Any) -> Callable[..., Any]:
         """`_asking`, whose first call asks for the model and counts what of the waiting was its loading."""
@@ -407,10 +414,13 @@ class _Calls:
     @contextlib.contextmanager
     def _under_way(self, what: str, of: int) -> Iterator[Told]:
         call, n_done = uuid.uuid4().hex, 0
-        self._progress.begin.remote(call, what, of)
+        self._progress.begin.remote(call, what, of, self._of_try)
         try:
             yield Told(self._progress, call)
             n_done = of
+        except _ActorError as err:
+            self.failed_roles.add(err.role)
+            raise
         finally:
             self._progress.end.remote(call, n_done)
 

@@ -32,16 +32,20 @@ severity = pl.col("verdict").replace_strict(
 """Of VERDICTS rows: their place in WORST_FIRST."""
 
 
-def once(verdicts: pl.DataFrame) -> pl.DataFrame:
+def once(verdicts: pl.DataFrame, by: pl.Expr = severity) -> pl.DataFrame:
     """One row a class, in the order of the rows: its worst member, of equal ones first what has a hallucination type.
 
-    Where nothing repeats anything, the table itself.
+    Where nothing repeats anything, the table itself. Of rows that were filtered before, the worst of those that are left.
+
+    Args:
+        verdicts: VERDICTS.
+        by: how bad a row is, the worst the least; by default what decides the verdict of a class.
     """
     if verdicts["duplicate_of"].null_count() == len(verdicts):
         return verdicts
     ranked = verdicts.with_row_index("place").with_columns(first_claim)
     worst = (
-        ranked.sort(severity, pl.col("hallucination_type").is_null(), "place")
+        ranked.sort(by, pl.col("hallucination_type").is_null(), "place")
         .group_by(CLASS, maintain_order=True)
         .first()
     )

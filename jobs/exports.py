@@ -163,7 +163,7 @@ def _claims(verdicts: pl.DataFrame) -> pl.DataFrame:
     failed_otherwise = (pl.col("verdict") == Verdict.SUPPORTED) & pl.col("hallucination_type").is_not_null()
     rank = pl.when(failed_otherwise).then(2).otherwise(pl.col("verdict").replace_strict(_SEVERITY, default=3))
     ordered = (
-        once(verdicts)
+        once(verdicts, rank)
         .with_columns(rank.alias("rank"), claim=pl.col("claim").map_elements(_cut, return_dtype=pl.String))
         .sort("request_id", "rank", "claim_index")
     )
@@ -175,21 +175,17 @@ def _claims(verdicts: pl.DataFrame) -> pl.DataFrame:
         ignore_nulls=True,
     )
     line = pl.concat_str(pl.col("verdict"), pl.lit(": "), pl.col("claim"), pl.lit(" ("), grounds, pl.lit(")"))
-    return ordered.group_by("request_id").agg(
+    unscored = once(verdicts).filter(pl.col("verdict") == Verdict.UNSCORED).group_by("request_id")
+    why = unscored.agg(pl.col("reason").drop_nulls().mode().sort().first().alias("why"))
+    by_llm = verdicts.group_by("request_id").agg(by_llm=pl.col("decided_by").str.starts_with("referee").any())
+    worded = ordered.group_by("request_id").agg(
         line.filter(pl.col("rank") < _SEVERITY[Verdict.SUPPORTED])
         .head(MAX_CLAIMS)
         .str.join("\n")
         .alias("lines"),
         pl.struct(*_OF_CLAIM, "p_entailment").head(MAX_CLAIMS).alias("claims"),
-        pl.col("reason")
-        .filter(pl.col("verdict") == Verdict.UNSCORED)
-        .drop_nulls()
-        .mode()
-        .sort()
-        .first()
-        .alias("why"),
-        pl.col("decided_by").str.starts_with("referee").any().alias("by_llm"),
     )
+    return worded.join(why, on="request_id", how="left").join(by_llm, on="request_id", how="left")
 
 
 def _cut(text: str) -> str:

@@ -55,6 +55,11 @@ def anchor(request_id: str) -> str:
     return f"a-{quote(request_id[: MAX_CHARS['id']], safe='')}"
 
 
+def once_flagged(verdicts: pl.DataFrame) -> pl.DataFrame:
+    """A row each class with a flagged member: the worst of those. That another member is unscored hides none of them."""
+    return once(verdicts.filter(is_flagged))
+
+
 def rank(answers: pl.DataFrame, verdicts: pl.DataFrame) -> pl.DataFrame:
     """The answers with a flagged claim or a fabricated citation that stands on no claim, worst first.
 
@@ -64,7 +69,7 @@ def rank(answers: pl.DataFrame, verdicts: pl.DataFrame) -> pl.DataFrame:
         answers: ANSWERS of a day.
         verdicts: VERDICTS of the same.
     """
-    counts = once(verdicts).group_by("request_id").agg(is_flagged.sum().alias("n_flagged"))
+    counts = once_flagged(verdicts).group_by("request_id").agg(n_flagged=pl.len())
     cites = verdicts.group_by("request_id").agg(cites=_cites.any())
     counted = answers.join(counts, on="request_id", how="left").join(cites, on="request_id", how="left")
     counted = counted.with_columns(pl.col("n_flagged").fill_null(0), pl.col("cites").fill_null(value=False))
@@ -106,7 +111,7 @@ def rows(ranked: pl.DataFrame, verdicts: pl.DataFrame) -> list[dict[str, Any]]:
     """The first MAX_CLAIMS flagged claims, those of the worst answers first, each with its place in the answer."""
     columns = ("request_id", "answer", "cites", "prompt_version", "model", "topic")
     answers = ranked.select(columns).with_row_index("place")
-    flagged = once(verdicts).filter(is_flagged).join(answers, on="request_id", how="inner")
+    flagged = once_flagged(verdicts).join(answers, on="request_id", how="inner")
     out = []
     for row in flagged.sort("place", "claim_index").head(MAX_CLAIMS).iter_rows(named=True):
         before, sentence, after = _in_context(row["answer"] or "", row["start"], row["end"])

@@ -19,8 +19,9 @@ import pyarrow as pa
 from claimscore.jobs import rubric, rules
 from claimscore.jobs.asking import replies_to
 from claimscore.jobs.config import Config
+from claimscore.jobs.errors import ModelError
 from claimscore.jobs.prompt_texts import defused
-from claimscore.jobs.records import REFEREE, conform
+from claimscore.jobs.records import REFEREE, REPLIES, conform
 
 Complete = Callable[..., pa.Table]
 """(system turn, user turns, options of a generator) -> records.REPLIES."""
@@ -50,6 +51,7 @@ def make_grades(
     complete: Complete,
     made_by: str,
     config: Config,
+    warn: Callable[[str], None] = lambda _: None,
 ) -> tuple[pa.Table, dict[str, int]]:
     """Ask the referee for a grade of each answer of which it was asked about a claim.
 
@@ -61,6 +63,7 @@ def make_grades(
         complete: the referee; called only where a reply is lacking.
         made_by: fingerprint of the referee's weights and settings; a part of each prompt's key.
         config: the deployment.
+        warn: told why the referee failed. No verdict needs a grade: what it was not asked for or lost has the outcome `error`.
 
     Returns:
         records.REFEREE, a row an answer, without claim_index; and counts: `n_grades_asked` answers, of those
@@ -71,19 +74,30 @@ def make_grades(
     assert card is not None, "without a referee there is no table of it"
     wanted = set(asked_about.column("request_id").to_pylist())
     asked = _asked(log, sentences, wanted, made_by, config)
+    failure = ""
 
     def ask(n_passages: int, users: pa.Array) -> pa.Table:
-        return complete(
-            card.grade_prompt,
-            users,
-            schema=rubric.reply_schema(n_passages, settings.max_span_chars),
-            max_tokens=settings.max_output_tokens * rubric.MAX_SPANS,
-            temperature=0.0,
-            deadline_s=settings.deadline_s,
-        )
+        nonlocal failure
+        if failure:  # each call to a model that is gone may take the time of loading it
+            return REPLIES.empty_table()
+        try:
+            return complete(
+                card.grade_prompt,
+                users,
+                schema=rubric.reply_schema(n_passages, settings.max_span_chars),
+                max_tokens=settings.max_output_tokens * rubric.MAX_SPANS,
+                temperature=0.0,
+                deadline_s=settings.deadline_s,
+                needed=False,
+            )
+        except ModelError as err:
+            failure = str(err)
+            return REPLIES.empty_table()
 
     prompts = {one.key: (len(one.passages), one.prompt) for one in asked if not one.fault}
     replies = replies_to(prompts, stored, ask)
+    if failure:
+        warn(f"answers stay without a grade, verdicts are as they would be with one: {failure}")
     rows = [_row(one, *replies.of.get(one.key, (None, NOT_ASKED))) for one in asked]
     table = conform(pa.Table.from_pylist(rows, REFEREE), REFEREE, where="grades")
     counts = {"n_grades_asked": len(asked), "n_grades_reused": replies.n_reused}
@@ -105,12 +119,14 @@ def _asked(
     for row in sorted((k for k, request_id in enumerate(ids) if request_id in wanted), key=ids.__getitem__):
         chunks: list[str] = [chunk["text"] or "" for chunk in log.column("chunks")[row].as_py()]
         places = [k for k, text in enumerate(chunks) if text.strip()]
-        answer, passages = defused("\n".join(texts.get(row, []))), [defused(chunks[k]) for k in places]
+        said, logged = "\n".join(texts.get(row, [])), log.column("answer")[row].as_py()
+        answer, passages = defused(said), [defused(chunks[k]) for k in places]
         prompt = rubric.user_prompt(answer, passages)
         made_from = [made_by, card.grade_prompt, prompt, settings.max_span_chars, settings.max_output_tokens]
         key = hashlib.sha256(json.dumps(made_from).encode()).hexdigest()[:32]
         fault = ""
-        if any(rules.injection_suspected(pa.array([answer, *passages], pa.string())).to_pylist()):
+        as_logged = pa.array([logged, said, *chunks], pa.string())  # a defused token is a sign of nothing
+        if any(rules.injection_suspected(as_logged).to_pylist()):
             fault = "injection"
         elif len(prompt) > rubric.MAX_CHARS_A_TOKEN * card.max_model_tokens:
             fault = "prompt_too_long"

@@ -19,11 +19,12 @@ from rich.console import Console
 from claimscore.jobs import label_sheet, labelling, reports, trust
 from claimscore.jobs.calibration_files import evidence_group
 from claimscore.jobs.config import Config
+from claimscore.jobs.counting import once
 from claimscore.jobs.errors import InputError, OutputError
-from claimscore.jobs.frames import as_frame
+from claimscore.jobs.frames import as_frame, joined
 from claimscore.jobs.progress import printable, table
 from claimscore.jobs.read import list_files, read_shard
-from claimscore.jobs.records import Verdict
+from claimscore.jobs.records import VERDICTS, Verdict
 from claimscore.jobs.report_words import interval, percent
 from claimscore.jobs.shards import plan_shards
 from claimscore.jobs.store import Store
@@ -95,11 +96,10 @@ def make_sheet(
 
 
 def _claims(store: Store, date: str, series: str) -> tuple[pl.DataFrame, int]:
-    """The scored claims of a night with what a draw needs, and how many are unscored."""
+    """The scored claims of a night with what a draw needs, what an answer repeats once, and how many are unscored."""
     columns = [*_OF_VERDICT, "low_consistency", "cited_ids"]
-    verdicts = pl.concat(
-        as_frame(store.read(file, columns)) for file in store.files("verdicts", date=date, series=series)
-    )
+    files = store.files("verdicts", date=date, series=series)
+    verdicts = once(as_frame(joined(VERDICTS, (store.read(file) for file in files)))).select(columns)
     answers = [
         as_frame(store.read(file, list(_OF_ANSWER)))
         for file in store.files("answers", date=date, series=series)
@@ -113,8 +113,8 @@ def _claims(store: Store, date: str, series: str) -> tuple[pl.DataFrame, int]:
         raise InputError(
             f"{date}: the claims are stored as hashes ([privacy] store_text = false), expected their words"
         )
-    joined = scored.join(pl.concat(answers), on="request_id", how="left", maintain_order="left")
-    return joined, len(verdicts) - len(scored)
+    beside = scored.join(pl.concat(answers), on="request_id", how="left", maintain_order="left")
+    return beside, len(verdicts) - len(scored)
 
 
 def _with_chunks(chosen: pl.DataFrame, config: Config, date: str, series: str) -> pa.Table:

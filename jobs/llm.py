@@ -80,6 +80,7 @@ class Llm:
         n: int = 1,
         seed: int | Sequence[int] = 0,
         deadline_s: float,
+        needed: bool = True,
         tick: Callable[[int], None] = lambda _: None,
     ) -> pa.Table:
         """Complete every user turn behind one system turn; callable from any event loop.
@@ -96,6 +97,7 @@ class Llm:
             n: completions a prompt.
             seed: one, or one a prompt; completion i of a prompt is drawn with seed + i.
             deadline_s: seconds a request may spend in the engine; completions finished by then are kept.
+            needed: raise where none of many prompts was answered; False gives their rows with the reasons.
             tick: told 1 whenever a prompt has its rows; on the engine's thread.
 
         Returns:
@@ -115,6 +117,7 @@ class Llm:
             n=n,
             seed=seed,
             deadline_s=deadline_s,
+            needed=needed,
             tick=tick,
         )
         return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(call, self._loop))

@@ -157,6 +157,9 @@ def run_day(config: Config, store: Store, plan: DayPlan, execute: Execute) -> Da
             failed.add(task.shard.shard_id)
         else:
             _add(report, outcome)
+            report.warnings += [
+                f"{plan.date}: shard {task.shard.shard_id}: {line}" for line in outcome.warnings
+            ]
     done = [task for task in plan.tasks if task.shard.shard_id not in failed]
     if report.failures and not done:
         raise InputError(report.failures[0])

@@ -284,8 +284,12 @@ def make_grades(
     made_by: str,
     models: Models,
     config: Config,
+    warn: Callable[[str], None],
 ) -> tuple[pa.Table, dict[str, int]]:
-    """records.REFEREE of the answers that `replies` speak of, and counts; what `stored` holds is not asked again."""
+    """records.REFEREE of the answers that `replies` speak of, and counts; what `stored` holds is not asked again.
+
+    A model that fails costs grades and nothing else; `warn` is told.
+    """
     return grades.make_grades(
         log,
         sentences,
@@ -294,6 +298,7 @@ def make_grades(
         complete=lambda *prompts, **options: _needed(models.referee, "referee").complete(*prompts, **options),
         made_by=made_by,
         config=config,
+        warn=warn,
     )
 
 

@@ -22,9 +22,9 @@ STAGE_VERSIONS = {
     "claims": "3",
     "scores": "4",
     "sample_scores": "3",
-    "referee": "3",
+    "referee": "4",
     "verdicts": "7",
-    "answers": "3",
+    "answers": "4",
     "metrics": "1",
 }
 TABLES = ("quarantine", "claims", "scores", "sample_scores", "verdicts", "answers")

@@ -94,6 +94,7 @@ class Replies:
         n: int = 1,
         seed: int | Sequence[int] = 0,
         deadline_s: float,
+        needed: bool = True,
         tick: Callable[[int], None] = lambda _: None,
     ) -> pa.Table:
         """As `llm.Llm.acomplete`, which says what each argument is."""
@@ -115,7 +116,7 @@ class Replies:
             raise failures.exceptions[0] from None
         reasons = [row["finish_reason"] for prompt in rows for row in prompt]
         sent = [reason for reason in reasons if reason != "prompt_too_long"]
-        if len(sent) >= SILENT_ENGINE_ROWS and not {"stop", "length"} & set(sent):
+        if needed and len(sent) >= SILENT_ENGINE_ROWS and not {"stop", "length"} & set(sent):
             raise ModelError(
                 f"{self._model}: the engine answered none of {len(sent)} requests ({sent[0]}), expected replies; "
                 "try again, and raise deadline_s if the machine is only slow"

@@ -67,7 +67,7 @@ def collect(night: Night, comparison: dict[str, Any] | None = None) -> dict[str,
     ranked = flagged.rank(answers, verdicts)
     volume = _volume(night, answers, counted, history) | {"n_repeats": len(verdicts) - len(counted)}
     deploys = trend.deploys(history)
-    n_flagged = counted.select(flagged.is_flagged.sum()).item() or 0
+    n_flagged = len(flagged.once_flagged(verdicts))
     listed = flagged.rows(ranked, verdicts)
     return {
         "format": FORMAT,

@@ -53,11 +53,14 @@ def print_run(report: dict[str, Any]) -> None:
     )
     rows = [["answers", state, n, percent(n / max(1, sum(states.values())))] for state, n in states.items()]
     rows += [["quarantined", reason, n, percent(n / max(1, total))] for reason, n in quarantined.items()]
-    rows += [["claims", verdict, n, percent(n / n_claims)] for verdict, n in verdicts.items()]
+    n_repeats = counts.get("claims", {}).get("n_duplicates", 0)
+    claims = "claims, repeats too" if n_repeats else "claims"
+    rows += [[claims, verdict, n, percent(n / n_claims)] for verdict, n in verdicts.items()]
     table("Rows and claims", ["what", "state", "count", "share"], rows, console=console)
-    if n_repeats := counts.get("claims", {}).get("n_duplicates", 0):
+    if n_repeats:
         words = (
-            f"of the claims {n_repeats:,} say again what their answer said before: counted once in every rate"
+            f"of the claims {n_repeats:,} say again what their answer said before: rows of their own above, counted once in "
+            "every rate"
         )
         console.print(words, highlight=False, soft_wrap=True)
     if "referee" in counts:
@@ -65,12 +68,19 @@ def print_run(report: dict[str, Any]) -> None:
     _print_metrics(report["metrics"], console)
     console.print(
         f"verdicts: {report['out']}/tables/verdicts/judge={report['series']}/date={report['date']}/",
+        markup=False,
         soft_wrap=True,
     )
 
 
-def print_next(report: dict[str, Any], *, is_current: bool) -> None:
-    """The one command that shows the day of a run; of a series that dashboards do not read, by its name."""
+def print_next(report: dict[str, Any], *, out: str, is_current: bool) -> None:
+    """The one command that shows the day of a run; of a series that dashboards do not read, by its name.
+
+    Nothing where `out`, the place itself, is not what may be shown of it: a command without its region, endpoint or keys
+    would look elsewhere.
+    """
+    if report["out"] != out:
+        return
     words = ["claimscore", "report", "--out", report["out"], "--date", report["date"]]
     command = shlex.join([*words, *([] if is_current else ["--series", report["series"]])])
     Console().print(f"next: {command}", highlight=False, markup=False, soft_wrap=True)

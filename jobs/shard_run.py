@@ -48,6 +48,9 @@ class ShardReport:
     counts: dict[str, Counts] = field(default_factory=dict)
     loading_s: float = 0.0
     """How long it waited for models to load; in none of `seconds`."""
+    warnings: list[str] = field(default_factory=list)
+    failed_roles: list[str] = field(default_factory=list)
+    """Models that failed at what no verdict needs."""
 
 
 def run_shard(
@@ -191,7 +194,9 @@ class _Steps:
             replies, counts = pipeline.make_replies(self.log, claims, scores, risky, *beside)
             if not self.config.referee.grade_answers:
                 return replies, counts
-            grades, n = pipeline.make_grades(self.log, self.sentences, replies, *beside)
+            grades, n = pipeline.make_grades(
+                self.log, self.sentences, replies, *beside, self.desk.report.warnings.append
+            )
             return pa.concat_tables([replies, grades]), counts | n
 
         return self.desk.table(REFEREE_TABLE, REFEREE, make)

@@ -156,6 +156,7 @@ def _print_hanging(console: Console, line: Text, indent: int) -> None:
     first = line.wrap(console, console.width)[0]
     rest = line[len(first) :]
     rest = rest[len(rest) - len(rest.plain.lstrip()) :]
+    indent = min(indent, console.width // 2)  # a name may begin with any number of blanks
     later = rest.wrap(console, console.width - indent) if rest else ()
     for part in (first, *(Text(" " * indent) + one for one in later)):
         part.rstrip()

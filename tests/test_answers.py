@@ -153,6 +153,17 @@ def test_a_claim_said_twice_is_cited_rightly_where_each_of_its_citations_is(
     assert (row["n_cited_claims"], row["n_citation_ok"], row["citation_precision"]) == expected
 
 
+@pytest.mark.parametrize("state", ["ok", "miscited"])
+def test_a_claim_that_is_not_scored_has_no_citation_to_count(state: str):
+    """Unknown once is unknown, whatever its repeat cites: what is cited is never more than what is scored."""
+    repeat = a_verdict("supported", citation_state=state, cited_ids=["a"], duplicate_of=0)
+
+    row = add_up([a_verdict("unscored", reason="conflict", cited_ids=["a"]), repeat])
+
+    assert (row["n_scored"], row["n_cited_claims"], row["n_citation_ok"]) == (0, 0, 0)
+    assert row["citation_precision"] is None
+
+
 def test_a_conflict_and_low_consistency_of_a_repeat_count_once():
     """As they would of one claim."""
     flags = {"conflict": True, "low_consistency": True}

@@ -180,6 +180,7 @@ def test_a_run_ends_with_the_command_that_shows_it(command: str, more: str, tmp_
     days = [day_of(tmp_path), day_of(tmp_path, date="2026-11-29", series="", failures=["no log"])]
     monkeypatch.setattr(operate, "run_days", lambda *_, **__: iter(days))
     judge = ["--judge", str(tmp_path / "judge.toml")] if command == "backfill" else []
+    path.write_text(path.read_text().replace('out = "out"', 'out = "my out"'))
 
     result = invoke(command, str(path), "--since", "2026-11-28", "--until", "2026-11-29", *judge)
     silent = invoke(command, str(path), "--since", "2026-11-28", "--until", "2026-11-29", *judge, "--quiet")

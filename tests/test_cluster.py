@@ -169,6 +169,29 @@ def test_how_far_the_models_are_is_shown(job, monkeypatch):
     assert any(0 < counts.get("judge", 0) < counts.get("judge_of", 0) for counts in shown)
 
 
+def test_a_killed_worker_leaves_no_phase_behind(job, monkeypatch):
+    """What its first try was asking for when it was killed is in no count of the rest of the run."""
+    run_shard, killed = cluster._run_shard, job.folder / "killed"
+
+    def killed_once(task, config, run_id, handles, fs, progress):
+        if not killed.exists():
+            killed.touch()
+            with cluster._Calls(progress)._under_way("judge", 1_000):
+                ray.get(progress.read.remote())
+                time.sleep(0.5)
+                os._exit(9)
+        return run_shard(task, config, run_id, handles, fs, progress)
+
+    monkeypatch.setattr(cluster, "_run_shard", killed_once)
+    monkeypatch.setattr(cluster, "POLL_S", 0.05)
+    shown = []
+    report = job("", "cluster.shards_in_flight=1", show=shown.append)
+
+    assert (report.failures, n_answers(report)) == ([], 12)
+    assert any(counts.get("judge_of", 0) >= 1_000 for counts in shown)
+    assert shown[-1]["judge_of"] < 1_000
+
+
 def test_a_shard_that_kills_every_model_takes_no_other_with_it(job):
     """With its tries used up the one shard is reported, file and cause in its line; its neighbours are done."""
     rows = jobs_fixture.log_rows(12)

@@ -14,6 +14,7 @@ from claimscore.jobs import cluster
 from claimscore.jobs.config import Config
 from claimscore.jobs.config_file import load_config
 from claimscore.jobs.errors import ModelError
+from claimscore.jobs.shard_run import ShardReport
 
 ROOT = Path(__file__).parents[1]
 ROLES = ("decomposer", "checker", "judge", "generator")
@@ -60,6 +61,17 @@ def test_an_actor_that_failed_gives_its_gpu_back(tmp_path):
     actors.heed(cluster._Failure("x", retried=True, role="judge"), {"judge": failed})
 
     assert actors.one("judge", 0) is not failed
+
+
+def test_an_actor_that_failed_at_what_no_verdict_needs_is_replaced_too(tmp_path):
+    """The shard was done; the next one is not to lose a try to it, and nothing is given up."""
+    actors = cluster._Actors(jobs_fixture.make_config(tmp_path))
+    for _ in range(50):
+        failed = actors.one("judge", 0)
+        actors.heed(ShardReport("aa", failed_roles=["judge"]), {"judge": failed})
+        assert actors.one("judge", 0) is not failed
+
+    assert actors.given_up == ""
 
 
 def test_without_gpus_nothing_is_counted(tmp_path, monkeypatch):

@@ -376,3 +376,27 @@ def test_a_claim_that_is_said_again_is_listed_once():
     assert "unsupported: The fee is five euro." in grounds["explanation"].item()
     listed = json.loads(grounds["metadata"].item())["claims"]
     assert [claim["claim"] for claim in listed] == ["The fee is five euro."]
+
+
+def test_a_bad_citation_is_told_where_its_repeat_could_not_be_scored():
+    """The claim counts as unscored and says why, and what is wrong with it is still listed."""
+    claims = [
+        fixture.claim("a", 0, "unscored", claim="The fee is 5 euro.", reason="conflict"),
+        fixture.claim("a", 1, claim="The fee is 5 euro.", hallucination_type="miscitation", duplicate_of=0),
+    ]
+
+    found = table([fixture.answer("a", bad=None)], claims)
+
+    grounds = found.filter(pl.col("metric") == "claimscore.groundedness")
+    assert "miscitation" in grounds["explanation"].item()
+    assert grounds["unscored"].item() == "conflict"
+
+
+def test_an_llm_that_decided_a_repeat_alone_decided():
+    """Who reads a metric of that answer must know that a model had a hand in it."""
+    claims = [
+        fixture.claim("a", 0, decided_by="nli"),
+        fixture.claim("a", 1, decided_by="referee", duplicate_of=0),
+    ]
+
+    assert table([fixture.answer("a")], claims)["by_llm"].unique().to_list() == [True]

@@ -50,6 +50,22 @@ def test_a_supported_claim_with_a_bad_citation_is_flagged():
     assert [part.get("label") for part in worst[0]["parts"]] == ["supported, badly cited"]
 
 
+@pytest.mark.parametrize("first", ["unscored", "supported"])
+def test_a_claim_is_flagged_where_any_of_its_repeats_is(first: str):
+    """One that could not be scored hides no bad citation of the same words."""
+    rows = [fixture.answer("a"), fixture.answer("b")]
+    claims = [
+        fixture.claim("a", 0, first),
+        fixture.claim("a", 1, hallucination_type="miscitation", duplicate_of=0),
+        fixture.claim("b", 0, "unscored"),
+    ]
+
+    worst, listed = shown(rows, claims)
+
+    assert [(answer["request_id"], answer["n_flagged"]) for answer in worst] == [("a", 1)]
+    assert [(row["request_id"], row["type"]) for row in listed] == [("a", "miscitation")]
+
+
 def test_a_fabricated_citation_without_a_claim_is_worth_a_look():
     """An answer whose invented mark stands on no claim is shown, after those with flagged claims."""
     rows = [

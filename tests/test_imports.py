@@ -286,7 +286,16 @@ MAY_IMPORT = {
     "label_sheet": ("wholefile", "calibration_files"),
     "label_run": (
         "wholefile",
-        *("calibration_files", "label_sheet", "labelling", "progress", "read", "report_words", "reports"),
+        *(
+            "calibration_files",
+            "counting",
+            "label_sheet",
+            "labelling",
+            "progress",
+            "read",
+            "report_words",
+            "reports",
+        ),
         *("shards", "store", "thresholds", "trust"),
     ),
     "canary": ("rules", "thresholds", "windows"),

@@ -7,10 +7,11 @@ from pathlib import Path
 import jobs_fixture
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 import stub_models
 
-from claimscore.jobs import pipeline, report_files, reports, show
+from claimscore.jobs import label_run, pipeline, report_files, reports, show
 from claimscore.jobs import report as night_report
 from claimscore.jobs.config import Config
 from claimscore.jobs.nightly import DayReport, execute_here, plan_day, run_day
@@ -92,9 +93,11 @@ def test_a_run_and_the_screen_of_an_answer_say_it(job: Config, capsys: pytest.Ca
 
     said = capsys.readouterr().out
     assert "of the claims 2 say again what their answer said before" in said
+    assert "claims, repeats too" in said
     assert said.count("repeats claim 1 of the answer, counted once") == 2
     reports.print_run(document | {"counts": report.counts | {"claims": {"n_duplicates": 0}}})
-    assert "say again" not in capsys.readouterr().out
+    assert "repeat" not in (said := capsys.readouterr().out)
+    assert "say again" not in said
 
 
 def test_without_the_setting_every_claim_counts(job: Config, tmp_path: Path):
@@ -141,6 +144,22 @@ def test_the_report_counts_a_repeat_once(job: Config):
         "Guests pay 25 euro in all lounges.",
         "Premium members also pay no fee.",
     ]
+
+
+def test_nobody_labels_a_repeat(job: Config, tmp_path: Path):
+    """Each claim is on the sheet once, with the verdict that counts, and stands for what is counted."""
+    report = run(job)
+
+    drawn = label_run.make_sheet(
+        job, 100, str(tmp_path / "s.csv"), date=None, series=report.series, seed=1, force=False
+    )
+
+    assert (drawn["n_claims"], drawn["n_drawn"], drawn["n_unscored"]) == (4, 4, 0)
+    sheet = pq.read_table(tmp_path / "s.claims.parquet")
+    assert sum(sheet.column("weight").to_pylist()) == 4
+    assert sorted(
+        zip(sheet.column("request_id").to_pylist(), sheet.column("claim_index").to_pylist(), strict=True)
+    ) == [("r0", 1), ("r0", 3), ("r1", 0), ("r1", 1)]
 
 
 class Unknowing(stub_models.StubJudge):

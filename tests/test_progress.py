@@ -63,13 +63,28 @@ def test_calls_under_way_are_counted_beside_those_that_ended():
     """What is asked and done of one role adds up over shards; a call that failed leaves nothing behind."""
     told = Progress()
     for call, of in (("a", 40), ("b", 10), ("c", 10)):
-        told.begin(call, "judge", of)
+        told.begin(call, "judge", of, "try 1")
     told.at("a", 12)
     told.end("b", 10)
     told.end("c", 0)  # its model died: another try asks for the ten again
     told.at("c", 5)  # said before it died, heard after
 
     assert told.read() == {"judge": 22, "judge_of": 50, "judge_open": 1}
+
+
+def test_a_worker_that_was_killed_leaves_no_call_open():
+    """It says no end; of what it sent before, nothing that comes after counts, and other tries are left alone."""
+    told = Progress()
+    told.begin("a", "judge", 40, "killed")
+    told.begin("b", "judge", 10, "other")
+    told.at("a", 12)
+    told.leave("killed")
+    told.at("a", 30)
+    told.end("a", 40)
+    told.begin("c", "judge", 99, "killed")
+    told.end("b", 10)
+
+    assert told.read() == {"judge": 10, "judge_of": 10}
 
 
 def test_a_call_tells_now_and_then(monkeypatch: pytest.MonkeyPatch):

@@ -234,3 +234,15 @@ def test_hostile_text_is_ascii_in_json():
 def test_a_long_token_stays_short_in_markdown():
     """A token of a million letters everywhere: still a chat post."""
     assert len(report_text.render(report.collect(fixture.hostile_night("x" * 1_000_000)))) < 6_000
+
+
+def test_what_is_flagged_adds_up_where_a_repeat_could_not_be_scored():
+    """The count, the answer's own and the list name the bad citation that an unscored repeat stands beside."""
+    claims = [
+        fixture.claim("a", 0, "unscored"),
+        fixture.claim("a", 1, hallucination_type="miscitation", duplicate_of=0),
+    ]
+
+    document = report.collect(fixture.night([fixture.answer("a", bad=None)], claims))
+
+    assert (document["n_flagged"], document["n_flagged_answers"], len(document["flagged"])) == (1, 1, 1)

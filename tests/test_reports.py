@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import re
+import shlex
 from pathlib import Path
+from typing import Any
 
 import jobs_fixture
 import pytest
@@ -12,10 +15,10 @@ import stub_models
 from click.testing import CliRunner
 from rich.console import Console
 
-from claimscore.jobs import operate, reports, show
+from claimscore.jobs import operate, reports, show, uri
 from claimscore.jobs.cli import main
 from claimscore.jobs.config import Config, StoreConfig
-from claimscore.jobs.nightly import execute_here, plan_day, run_day
+from claimscore.jobs.nightly import DayReport, execute_here, plan_day, run_day
 from claimscore.jobs.pipeline import Models
 from claimscore.jobs.plan import Weights
 from claimscore.jobs.progress import printable, shown
@@ -116,6 +119,54 @@ def test_long_text_hangs_under_its_name_on_a_terminal(tmp_path: Path, monkeypatc
     assert narrow[claim + 1].startswith(" " * 15)
     assert narrow[claim + 1][15] != " "
     assert f"answer: {answer}" in piped
+
+
+def finished_in(out: str) -> dict[str, Any]:
+    """The document of a finished day under that output root."""
+    report = dataclasses.asdict(DayReport(jobs_fixture.DATE, series="stub-12345678"))
+    return report | {"n_claims": 0, "wall_s": 1.0, "metrics": [], "out": uri.shown(out)}
+
+
+@pytest.mark.parametrize("out", ["/data/[/a]/out", "/data/[a]/out", "/data/[2026]/[bold]out"])
+def test_a_place_is_no_markup(out: str, capsys: pytest.CaptureFixture[str]):
+    """A folder may be called anything; where the verdicts lie is said as it is."""
+    reports.print_run(finished_in(out))
+
+    assert f"verdicts: {out}/tables/verdicts/judge=stub-12345678/" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("out", "is_told"),
+    [
+        ("/data/my out", True),
+        ("s3://bucket/p", True),
+        ("s3://bucket/p?region=eu-west-1", False),
+        ("s3://key:secret@bucket/p?endpoint_override=host:9000", False),
+    ],
+)
+def test_no_command_leads_elsewhere(out: str, is_told: bool, capsys: pytest.CaptureFixture[str]):
+    """What may not be shown of a place may be what it takes to find it: then no command is given."""
+    reports.print_next(finished_in(out), out=out, is_current=True)
+
+    line = f"next: claimscore report --out {shlex.quote(out)} --date {jobs_fixture.DATE}\n"
+    assert capsys.readouterr().out == (line if is_told else "")
+
+
+def test_a_chunk_id_of_blanks_hides_no_evidence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """An id may begin with more blanks than a terminal has columns: what hangs under it still has room."""
+    chunk = {
+        "id": " " * 120 + "c1",
+        "text": "The refund window is 60 days, and fees are paid back in full.",
+        "score": 1.0,
+    }
+    answer = "The refund window is 60 days [1]."
+    jobs_fixture.write_log(tmp_path, [jobs_fixture.log_rows(1)[0] | {"answer": answer, "chunks": [chunk]}])
+    run(jobs_fixture.make_config(tmp_path))
+
+    lines = show_at(str(tmp_path / "out"), "r0", monkeypatch, 80)
+
+    assert max(map(len, lines)) <= 80
+    assert chunk["text"] in " ".join(" ".join(lines).split())
 
 
 def test_rates_are_told_in_percent_as_the_report_tells_them(
