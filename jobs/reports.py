@@ -59,7 +59,7 @@ def print_run(report: dict[str, Any]) -> None:
     table("Rows and claims", ["what", "state", "count", "share"], rows, console=console)
     if n_repeats:
         words = (
-            f"of the claims {n_repeats:,} say again what their answer said before: rows of their own above, counted once in "
+            f"{n_repeats:,} of the claims repeat what their answer said before: rows of their own above, counted once in "
             "every rate"
         )
         console.print(words, highlight=False, soft_wrap=True)

@@ -92,7 +92,7 @@ def test_a_run_and_the_screen_of_an_answer_say_it(job: Config, capsys: pytest.Ca
     show.print_answer(show.find_answer(job.store.out, "r0", report.series))
 
     said = capsys.readouterr().out
-    assert "of the claims 2 say again what their answer said before" in said
+    assert "2 of the claims repeat what their answer said before" in said
     assert "claims, repeats too" in said
     assert said.count("repeats claim 1 of the answer, counted once") == 2
     reports.print_run(document | {"counts": report.counts | {"claims": {"n_duplicates": 0}}})
