@@ -27,7 +27,7 @@ MAX_GROUPS = 5
 MAX_ANSWERS = 5
 _LEVELS = {"stop": "**Stop.**", "warn": "**Beware.**", "note": "Note."}
 _MARKS = re.compile(r"([\\`*_\[\]<>|~#&])")
-_COPIED = re.compile(r"[\w.+-]*\w(?:@|://)\w(?:[\w.:/+-]*[\w/])?")
+_COPIED = re.compile(r"(?<![\w.+-])[\w.+-]*\w(?:@|://)\w(?:[\w.:/+-]*[\w/])?")
 """`card@3`, an address of mail or of the web: as code it calls nobody, is no link, and is copied as it was written."""
 
 
