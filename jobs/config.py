@@ -421,8 +421,8 @@ class RefereeConfig:
     """The claims of high-risk answers (`[triage]`) are escalated too."""
     sampled_share: float = 0.0
     """Share of the other claims that is asked about for comparison, by a hash of their ids; it decides no verdict."""
-    max_share: float = 0.1
-    """Cap on the share of a shard's judged claims; those nearest to the threshold are kept."""
+    max_share: float = 0.5
+    """Share of the escalated claims that is asked about, by a hash of their ids: what bounds the price."""
     n_windows: int = 3
     """Windows shown with a claim: those of its best pair, then the next best, in document order."""
     both_orders: bool = True

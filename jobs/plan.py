@@ -22,7 +22,7 @@ STAGE_VERSIONS = {
     "claims": "3",
     "scores": "4",
     "sample_scores": "3",
-    "referee": "4",
+    "referee": "5",
     "verdicts": "7",
     "answers": "4",
     "metrics": "1",

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
 import string
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
@@ -53,8 +52,8 @@ def escalate(support: pa.Table, risky: Collection[str], config: RefereeConfig) -
     """Choose the claims that the referee is asked about.
 
     Reasons: `near_threshold` (the best support is within `band` of `threshold`), `high_risk` (so is the claim's answer), and
-    `sampled` for a share of those without another reason. The cap is `ceil(max_share * claims)`; kept are first those near the
-    threshold, among them those of high-risk answers and then the nearest; then the high-risk ones, then the sampled ones.
+    `sampled` for a share of those without another reason. Of the claims with one of the first two the share `max_share` is
+    chosen, by a hash of their ids: a cap on a shard's claims would let a claim lose its referee to a neighbour.
 
     Args:
         support: request_id, claim_index, support (0 to 1): the best of each claim that was judged, once each.
@@ -67,17 +66,14 @@ def escalate(support: pa.Table, risky: Collection[str], config: RefereeConfig) -
     found = []
     columns = (support.column(name).to_pylist() for name in ("request_id", "claim_index", "support"))
     for request_id, index, best in zip(*columns, strict=True):
-        distance, share = abs(best - config.threshold), _share_of(request_id, index)
-        near = distance <= config.band + _ROUNDING
+        near = abs(best - config.threshold) <= config.band + _ROUNDING
         high_risk = config.high_risk and request_id in risky
         reasons = ["near_threshold"] * near + ["high_risk"] * high_risk
-        if not reasons and share < config.sampled_share:
-            reasons = ["sampled"]
-        if reasons:
-            found.append(((not near, not high_risk, distance, share), request_id, index, reasons))
-    kept = sorted(found)[: math.ceil(config.max_share * support.num_rows - _ROUNDING)]
-    rows = sorted((request_id, index, reasons) for _, request_id, index, reasons in kept)
-    columns_of = list(zip(*rows, strict=True)) or [()] * len(ESCALATED)
+        if reasons and _share_of("max_share", request_id, index) < config.max_share:
+            found.append((request_id, index, reasons))
+        elif not reasons and _share_of("sampled", request_id, index) < config.sampled_share:
+            found.append((request_id, index, ["sampled"]))
+    columns_of = list(zip(*sorted(found), strict=True)) or [()] * len(ESCALATED)
     arrays = [pa.array(column, field.type) for column, field in zip(columns_of, ESCALATED, strict=True)]
     return pa.table(arrays, schema=ESCALATED)
 
@@ -176,9 +172,9 @@ def span_fault(reply: Reply, windows: Sequence[str]) -> str:
     return "" if n_words(reply.span) >= MIN_SPAN_WORDS else "span_too_short"
 
 
-def _share_of(request_id: str, claim_index: int) -> float:
-    """A number in [0, 1) that depends on the claim's ids alone, even over them."""
-    name = f"referee:{claim_index}:{request_id}".encode("utf-8", "surrogatepass")
+def _share_of(draw: str, request_id: str, claim_index: int) -> float:
+    """A number in [0, 1) that depends on the draw and the claim's ids alone, even over them."""
+    name = f"referee:{draw}:{claim_index}:{request_id}".encode("utf-8", "surrogatepass")
     return int.from_bytes(hashlib.sha256(name).digest()[:6], "big") / 2**48
 
 
