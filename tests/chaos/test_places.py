@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 import pytest
 import ray_fixture
 import stub_models
+import test_job_referee
 
 from claimscore.jobs.actors import JudgeProxy
 from claimscore.jobs.judge import Judge
@@ -36,9 +37,12 @@ def run(
     for k in range(n_files):
         jobs_fixture.write_log(folder, rows[k::n_files], name=f"{k}.parquet", group=group)
     jobs_fixture.write_config(folder, extra=chaos_job.EXTRA)
-    config = jobs_fixture.make_config(folder, f"read.shard_rows={group}", "triage.max_share=0.5")
+    test_job_referee.write_card(folder)
+    refereed = ("referee.card=referee.toml", "referee.band=0.3", "referee.max_share=0.5")
+    config = jobs_fixture.make_config(folder, f"read.shard_rows={group}", "triage.max_share=0.5", *refereed)
     judge = judge or stub_models.StubJudge()
-    models = Models(stub_models.StubLlm(), judge, judge, stub_models.StubLlm())
+    referee = test_job_referee.says("supported", test_job_referee.first_sentence)
+    models = Models(stub_models.StubLlm(), judge, judge, stub_models.StubLlm(), referee)
     store = Store(config.store.out, config.store)
     plan = plan_day(config, store, Weights.of(config), chaos_job.DATE)
     report = run_day(config, store, plan, execute_here(config, store, models))
@@ -73,6 +77,13 @@ def test_some_answers_get_samples_and_some_do_not(plain):
 
     assert 0 < pc.sum(pc.greater(n_reasons, 0)).as_py() < N_ROWS / 2
     assert pc.sum(pc.greater(plain["verdicts"]["n_samples_usable"], 0)).as_py() > 0
+
+
+def test_some_claims_are_put_to_the_referee_and_some_in_doubt_are_not(plain):
+    """Likewise for `[referee] max_share`."""
+    rules = plain["verdicts"]["decided_by"].to_pylist()
+
+    assert 0 < rules.count("referee") < len(rules) / 2
 
 
 @pytest.mark.parametrize(("group", "n_files"), [(N_ROWS, 1), (1, 1), (5, 1), (3, 4)])
