@@ -6,8 +6,8 @@
 Follows the requirements of pyproject.toml through the metadata of what is installed; needs no network. A licence is an SPDX
 expression where the package states one, else the words that it states, else `unknown`: nothing is guessed. What may be
 used without a word is in scripts/audit.toml, and so are the exceptions, each with its reason. Advisories are asked for
-with pip-audit where that is installed (it asks PyPI, so it needs the network); where it is not, that is said, and the
-result says `not asked`. Exit code 1: a licence outside the list, a package that is missing, or an advisory.
+with pip-audit where that is installed (it asks PyPI, so it needs the network), or read from a file (`--advisories
+insecure_full.json`, as the package safety-db holds one); where there is neither, that is said, and the result says `not asked`. Exit code 1: a licence outside the list, a package that is missing, or an advisory.
 """
 
 from __future__ import annotations
@@ -25,12 +25,14 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from importlib.metadata import Distribution, PackageNotFoundError
 from pathlib import Path
 from typing import Any
 
 from packaging.licenses import InvalidLicenseExpression, canonicalize_license_expression
 from packaging.requirements import Requirement
+from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 from packaging.version import Version
 
@@ -212,7 +214,7 @@ def advisories(packages: Sequence[Package], has_pip_audit: bool) -> dict[str, An
     Without pip-audit nothing was asked, and `asked` is false. An answer that cannot be read is no answer: RuntimeError.
     """
     if not has_pip_audit:
-        return {"asked": False, "found": [], "skipped": []}
+        return {"asked": False, "source": "", "found": [], "skipped": []}
     with tempfile.NamedTemporaryFile("w", suffix=".txt") as pins:
         # A local build (2.13.0+cpu) is the public version to an advisory.
         pins.writelines(f"{one.name}=={Version(one.version).public}\n" for one in packages)
@@ -233,6 +235,7 @@ def advisories(packages: Sequence[Package], has_pip_audit: bool) -> dict[str, An
         ) from err
     return {
         "asked": True,
+        "source": "pip-audit",
         "found": [
             f"{one['name']} {one['version']}: {flaw['id']}, mended in {', '.join(flaw['fix_versions']) or 'no version yet'}"
             for one in answers
@@ -242,7 +245,31 @@ def advisories(packages: Sequence[Package], has_pip_audit: bool) -> dict[str, An
     }
 
 
-def audit(extras: Sequence[str], accepted: Accepted, has_pip_audit: bool) -> dict[str, Any]:
+def offline_advisories(packages: Sequence[Package], file: Path) -> dict[str, Any]:
+    """As `advisories`, of a file in the form of safety-db's insecure_full.json: for a machine without a network.
+
+    A file that is something else is no answer: RuntimeError.
+    """
+    try:
+        known = json.loads(file.read_bytes())
+        made = datetime.fromtimestamp(known["$meta"]["timestamp"], UTC)
+        flaws = {canonicalize_name(name): entries for name, entries in known.items() if name != "$meta"}
+        found = [
+            f"{one.name} {one.version}: {flaw['id']}, in {flaw['v']}"
+            for one in packages
+            for flaw in flaws.get(canonicalize_name(one.name), ())
+            if any(Version(Version(one.version).public) in SpecifierSet(spec) for spec in flaw["specs"])
+        ]
+    except (OSError, ValueError, KeyError, TypeError) as err:
+        raise RuntimeError(
+            f"{file}: {err!r}, expected advisories as in insecure_full.json of safety-db"
+        ) from err
+    return {"asked": True, "source": f"{file.name} of {made:%Y-%m-%d}", "found": found, "skipped": []}
+
+
+def audit(
+    extras: Sequence[str], accepted: Accepted, has_pip_audit: bool, offline: Path | None = None
+) -> dict[str, Any]:
     """The whole of it; `outside` and `advisories` say what does not pass."""
     project = _project()
     wanted = list(project["dependencies"])
@@ -267,7 +294,9 @@ def audit(extras: Sequence[str], accepted: Accepted, has_pip_audit: bool) -> dic
         },
         "absent": {name: why for name, why in accepted.absent.items() if name in missing},
         "outside": outside(packages, missing, accepted),
-        "advisories": advisories(packages, has_pip_audit),
+        "advisories": offline_advisories(packages, offline)
+        if offline
+        else advisories(packages, has_pip_audit),
         "packages": {one.name: f"{one.version}, {one.licence}" for one in packages},
     }
 
@@ -281,7 +310,7 @@ def text(result: Mapping[str, Any]) -> str:
     """The result as lines."""
     told = result["advisories"]
     asked = (
-        f"advisories: pip-audit was asked, {len(told['found'])} found"
+        f"advisories: {told['source']} was asked, {len(told['found'])} found"
         if told["asked"]
         else "advisories: NOT ASKED, pip-audit is not installed; pip install pip-audit and call this again with a network"
     )
@@ -310,11 +339,18 @@ def main() -> int:
         default=list(EXTRAS),
         help="cpu demo dev if not given",
     )
+    parser.add_argument(
+        "--advisories",
+        type=Path,
+        metavar="FILE",
+        help="a file of advisories to read instead of asking pip-audit",
+    )
     parser.add_argument("--record", action="store_true", help="write the result under benchmarks/results/")
     options = parser.parse_args()
     accepted = Accepted(**tomllib.loads((ROOT / "scripts" / "audit.toml").read_text(encoding="utf-8")))
     try:
-        result = audit(options.extras, accepted, importlib.util.find_spec("pip_audit") is not None)
+        has_pip_audit = importlib.util.find_spec("pip_audit") is not None
+        result = audit(options.extras, accepted, has_pip_audit, options.advisories)
     except RuntimeError as err:
         print(f"scripts/audit: {err}", file=sys.stderr)
         return 1

@@ -343,7 +343,7 @@ def audit() -> str:
     others = "; ".join(name.rpartition(" ")[0] for name in result["not_permissive"])
     told = result["advisories"]
     asked = (
-        f"{len(told['found'])} advisories"
+        f"{told['source']} was asked, {len(told['found'])} advisories"
         if told["asked"]
         else "advisories: not asked, for pip-audit was not there"
     )
