@@ -18,6 +18,7 @@ from typing import Any, Final
 import pyarrow as pa
 
 from claimscore.jobs.config import RefereeConfig
+from claimscore.jobs.draws import share_of
 from claimscore.jobs.prompt_texts import framed
 from claimscore.jobs.quotes import n_words, stands_in
 from claimscore.jobs.records import RefereeWord
@@ -69,9 +70,9 @@ def escalate(support: pa.Table, risky: Collection[str], config: RefereeConfig) -
         near = abs(best - config.threshold) <= config.band + _ROUNDING
         high_risk = config.high_risk and request_id in risky
         reasons = ["near_threshold"] * near + ["high_risk"] * high_risk
-        if reasons and _share_of("max_share", request_id, index) < config.max_share:
+        if reasons and share_of("referee:max_share", index, request_id) < config.max_share:
             found.append((request_id, index, reasons))
-        elif not reasons and _share_of("sampled", request_id, index) < config.sampled_share:
+        elif not reasons and share_of("referee:sampled", index, request_id) < config.sampled_share:
             found.append((request_id, index, ["sampled"]))
     columns_of = list(zip(*sorted(found), strict=True)) or [()] * len(ESCALATED)
     arrays = [pa.array(column, field.type) for column, field in zip(columns_of, ESCALATED, strict=True)]
@@ -170,12 +171,6 @@ def span_fault(reply: Reply, windows: Sequence[str]) -> str:
     if reply.window is None or not stands_in(reply.span, windows[reply.window]):
         return "span_not_found"
     return "" if n_words(reply.span) >= MIN_SPAN_WORDS else "span_too_short"
-
-
-def _share_of(draw: str, request_id: str, claim_index: int) -> float:
-    """A number in [0, 1) that depends on the draw and the claim's ids alone, even over them."""
-    name = f"referee:{draw}:{claim_index}:{request_id}".encode("utf-8", "surrogatepass")
-    return int.from_bytes(hashlib.sha256(name).digest()[:6], "big") / 2**48
 
 
 def keys_of(value: Any) -> tuple[Any, ...]:

@@ -8,7 +8,6 @@ log-probability is read as a signal of a guessed number or name, never as a prob
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
@@ -17,6 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from claimscore.jobs.config import TriageConfig
+from claimscore.jobs.draws import share_of
 
 HIGH_RISK: Final = pa.schema(
     [pa.field("request_id", pa.string(), nullable=False), pa.field("reasons", pa.list_(pa.string()))]
@@ -64,7 +64,7 @@ def high_risk(
             continue
         probabilities = best.get(request_id, [])
         reasons = _reasons(request_id, topic, n_low, probabilities, entailment, config)
-        if "topic" in reasons or (reasons and _share_of("max_share", request_id) < config.max_share):
+        if "topic" in reasons or (reasons and share_of("triage:max_share", request_id) < config.max_share):
             found.append((request_id, reasons))
     found.sort()
     return pa.table(
@@ -121,16 +121,9 @@ def _reasons(
         "near_threshold": near,
     }
     reasons = [reason for reason in REASONS if holds.get(reason)]
-    if not reasons and probabilities and _share_of("random_share", request_id) < config.random_share:
+    if not reasons and probabilities and share_of("triage:random_share", request_id) < config.random_share:
         return ["random"]
     return reasons
-
-
-def _share_of(draw: str, request_id: str) -> float:
-    """A number in [0, 1) that depends on the draw and the id alone, even over ids, and says nothing of another draw."""
-    name = f"triage:{draw}:{request_id}".encode("utf-8", "surrogatepass")
-    digest = hashlib.sha256(name).digest()
-    return int.from_bytes(digest[:6], "big") / 2**48
 
 
 def _count_low(tokens: Sequence[Mapping[str, Any] | None], low_logprob: float) -> int:

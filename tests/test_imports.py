@@ -97,7 +97,8 @@ MAY_IMPORT = {
     "checkpoint": (),
     "batch": (),
     # Rules.
-    "triage": (),
+    "triage": ("draws",),
+    "draws": (),
     "consistency": ("prompt_texts",),
     "prompt_texts": (),
     "rivals": ("dates", "pairs", "quantities", "units", "values", "windows"),
@@ -115,7 +116,7 @@ MAY_IMPORT = {
     "spelled": (),
     "dates": (),
     "units": (),
-    "referee": ("prompt_texts", "quotes"),
+    "referee": ("draws", "prompt_texts", "quotes"),
     "asking": (),
     "rubric": ("prompt_texts", "quotes", "referee"),
     "grades": ("asking", "prompt_texts", "rubric", "rules"),
