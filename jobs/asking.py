@@ -5,14 +5,18 @@ Knows no prompt's form and no reply's.
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections import Counter
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any, NamedTuple, TypeVar
 
 import pyarrow as pa
 
 Shape = TypeVar("Shape", bound=Hashable)
 
+Complete = Callable[..., pa.Table]
+"""(system turn, user turns, options of a generator) -> records.REPLIES."""
 Reply = tuple[str | None, str]
 """Text, or None where there is none, and finish reason."""
 FINISHED = frozenset({"stop", "length"})
@@ -28,6 +32,11 @@ class Replies(NamedTuple):
     n_reused: int
     tokens: dict[str, int]
     """`n_prompt_tokens` and `n_output_tokens` of what was asked now."""
+
+
+def key_of(made_from: Sequence[str | int]) -> str:
+    """The key of a prompt: a hash of all that its reply hangs on."""
+    return hashlib.sha256(json.dumps(made_from).encode()).hexdigest()[:32]
 
 
 def replies_to(

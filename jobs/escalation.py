@@ -7,10 +7,8 @@ shard's table has it. Knows no cluster, and no threshold of a verdict: those mus
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -18,15 +16,12 @@ import polars as pl
 import pyarrow as pa
 
 from claimscore.jobs import referee, rules, signals
-from claimscore.jobs.asking import Replies, replies_to
+from claimscore.jobs.asking import Complete, Replies, key_of, replies_to
 from claimscore.jobs.config import Config, RefereeConfig
 from claimscore.jobs.frames import as_frame
 from claimscore.jobs.prompt_texts import defused
 from claimscore.jobs.records import REFEREE, RefereeWord, conform
 from claimscore.jobs.thresholds import Thresholds
-
-Complete = Callable[..., pa.Table]
-"""(system turn, user turns, options of a generator) -> records.REPLIES."""
 
 KEY = ["request_id", "claim_index"]
 AUDIT = "sampled"
@@ -188,8 +183,7 @@ def _calls(asked: list[_Asked], config: RefereeConfig, made_by: str) -> Iterator
             shown = dict(windows[::-1] if turn else windows)
             prompt = referee.user_prompt([claim.text for claim in group], list(shown.values()))
             made_from = [made_by, prompt, len(group), config.max_span_chars, config.max_output_tokens]
-            key = hashlib.sha256(json.dumps(made_from).encode()).hexdigest()[:32]
-            yield _Call(group, shown, turn, key, prompt)
+            yield _Call(group, shown, turn, key_of(made_from), prompt)
 
 
 def _replies(calls: list[_Call], stored: pa.Table, complete: Complete, config: Config) -> Replies:

@@ -7,8 +7,6 @@ referee's table beside those of the claims, without a claim_index. Knows no clus
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -17,14 +15,11 @@ from typing import Any
 import pyarrow as pa
 
 from claimscore.jobs import rubric, rules
-from claimscore.jobs.asking import replies_to
-from claimscore.jobs.config import Config
+from claimscore.jobs.asking import Complete, key_of, replies_to
+from claimscore.jobs.config import Config, RefereeCard, RefereeConfig
 from claimscore.jobs.errors import ModelError
 from claimscore.jobs.prompt_texts import defused
 from claimscore.jobs.records import REFEREE, REPLIES, conform
-
-Complete = Callable[..., pa.Table]
-"""(system turn, user turns, options of a generator) -> records.REPLIES."""
 
 NOT_ASKED = "not_asked"
 
@@ -73,7 +68,7 @@ def make_grades(
     card, settings = config.referee_card, config.referee
     assert card is not None, "without a referee there is no table of it"
     wanted = set(asked_about.column("request_id").to_pylist())
-    asked = _asked(log, sentences, wanted, made_by, config)
+    asked = _asked(log, sentences, wanted, made_by, card, settings)
     failure = ""
 
     def ask(n_passages: int, users: pa.Array) -> pa.Table:
@@ -105,11 +100,14 @@ def make_grades(
 
 
 def _asked(
-    log: pa.Table, sentences: pa.Table, wanted: set[str], made_by: str, config: Config
+    log: pa.Table,
+    sentences: pa.Table,
+    wanted: set[str],
+    made_by: str,
+    card: RefereeCard,
+    settings: RefereeConfig,
 ) -> list[_Asked]:
     """The answers asked about, by request id, each with what is shown."""
-    card, settings = config.referee_card, config.referee
-    assert card is not None, "without a referee there is no table of it"
     texts: dict[int, list[str]] = {}
     columns = (sentences.column(name).to_pylist() for name in ("answer_index", "text"))
     for index, text in zip(*columns, strict=True):
@@ -123,14 +121,13 @@ def _asked(
         answer, passages = defused(said), [defused(chunks[k]) for k in places]
         prompt = rubric.user_prompt(answer, passages)
         made_from = [made_by, card.grade_prompt, prompt, settings.max_span_chars, settings.max_output_tokens]
-        key = hashlib.sha256(json.dumps(made_from).encode()).hexdigest()[:32]
         fault = ""
         as_logged = pa.array([logged, said, *chunks], pa.string())  # a defused token is a sign of nothing
         if any(rules.injection_suspected(as_logged).to_pylist()):
             fault = "injection"
         elif len(prompt) > rubric.MAX_CHARS_A_TOKEN * card.max_model_tokens:
             fault = "prompt_too_long"
-        out.append(_Asked(ids[row], answer, places, passages, fault, key, prompt))
+        out.append(_Asked(ids[row], answer, places, passages, fault, key_of(made_from), prompt))
     return out
 
 
