@@ -34,7 +34,7 @@ class Replies(NamedTuple):
     """`n_prompt_tokens` and `n_output_tokens` of what was asked now."""
 
 
-def key_of(made_from: Sequence[str | int]) -> str:
+def key_of(made_from: Sequence[object]) -> str:
     """The key of a prompt: a hash of all that its reply hangs on."""
     return hashlib.sha256(json.dumps(made_from).encode()).hexdigest()[:32]
 

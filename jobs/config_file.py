@@ -209,13 +209,9 @@ def _resolve(config: Config) -> Config:
     read = config.read
     columns = dict(read.columns)
     if read.preset:
-        preset = base.parent / read.preset
-        columns = (
-            dict(
-                _section(preset, "", Preset, _read_toml(preset, "a preset, relative to this config")).columns
-            )
-            | columns
-        )
+        path = base.parent / read.preset
+        preset = _section(path, "", Preset, _read_toml(path, "a preset, relative to this config"))
+        columns = dict(preset.columns) | columns
     decompose, samples, referee = config.decompose, config.samples, config.referee
     card = load_card(base.parent / config.judge.card)
     _check_threshold(config, card)

@@ -33,7 +33,7 @@ from claimscore.jobs.cues import (
     WORDED,
 )
 from claimscore.jobs.decompose import Entails, probabilities_of
-from claimscore.jobs.origin import Facts, fold, in_same_words, is_english_like
+from claimscore.jobs.origin import Facts, in_same_words, is_english_like
 from claimscore.jobs.spelled import WORDS
 from claimscore.jobs.values import held, mentions, values_of
 
@@ -70,14 +70,9 @@ _HARDLY_ANY = re.compile(r"\ba (?:few|little)\b", re.IGNORECASE)
 """Some, where `few` and `little` without the article are hardly any."""
 _FOCUS: Final = frozenset({"only", "just", "even"})
 """They speak of the word beside them: `only the members`, `the only members`."""
-_FREE: Final = (
-    PRESENT
-    | PAST
-    | {"a", "an", "the", "be", "been", "being"}
-    | {"that", "also", "however", "therefore", "thus"}
-)
-"""What two ways to say the same may differ in without a look at it; of the verbs, not in both tenses, and not in none."""
 _BE_AND_HAVE: Final = PRESENT | PAST | {"be", "been", "being"}
+_FREE: Final = _BE_AND_HAVE | {"a", "an", "the", "that", "also", "however", "therefore", "thus"}
+"""What two ways to say the same may differ in without a look at it; of the verbs, not in both tenses, and not in none."""
 _TURNS: Final = (
     STOP | NEGATION | OTHER_LANGUAGE | WORDS | WORDED.keys() | SCALES.keys() | OPPOSITES
     | {"whether", "whenever", "wherever", "working", "business", "calendar", "doubled", "tripled", "quadrupled", "quintupled", "plus", "minus"}
@@ -108,7 +103,8 @@ def with_duplicates(
     never compared. The number of pairs grows with the claims, and stops at MAX_PAIRS an answer.
 
     Args:
-        claims: records.CLAIMS, those of an answer together and in order; its `duplicate_of` is not read.
+        claims: records.CLAIMS, those of an answer together and in order, their texts folded as decompose gives them; its
+            `duplicate_of` is not read.
         entails: (premises (N,), hypotheses (N,)) -> P(entailment) (N,), NaN where there is none; called once at most, with
             distinct pairs.
         how: `entailed`; `verbatim`: in the same words alone, no call; `none`: nothing repeats anything.
@@ -145,12 +141,12 @@ def with_duplicates(
 
 
 def _answers(claims: pa.Table) -> Iterator[list[tuple[int, str]]]:
-    """(row, folded text) of the claims of each answer that a judge may see, where there are two or more."""
+    """(row, text without its opening) of the claims of each answer that a judge may see, where there are two or more."""
     names = ("request_id", "text", "unjudgeable")
     columns = zip(range(claims.num_rows), *(claims.column(name).to_pylist() for name in names), strict=True)
     for _, group in groupby(columns, key=lambda item: item[1]):
         judged = [
-            (row, _OPENING.sub("", fold(text), count=1))
+            (row, _OPENING.sub("", text, count=1))
             for row, _, text, unjudgeable in group
             if unjudgeable is None
         ]

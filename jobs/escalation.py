@@ -24,8 +24,6 @@ from claimscore.jobs.records import REFEREE, RefereeWord, conform
 from claimscore.jobs.thresholds import Thresholds
 
 KEY = ["request_id", "claim_index"]
-AUDIT = "sampled"
-"""The reason that decides nothing."""
 
 
 class Place(NamedTuple):

@@ -105,10 +105,8 @@ class LogFile:
         self.columns = find_columns(file, schema, config)
         asked = [name for name in config.mapped if config.columns.get(name)]
         self.absent = tuple(name for name in asked if name in _COLUMNS and name not in self.columns)
-        beside = {
-            "chunk.id": "chunk_ids",
-            "chunk.score": "chunk_scores",
-        }  # lists that stand in for the fields
+        # Lists that stand in for the fields.
+        beside = {"chunk.id": "chunk_ids", "chunk.score": "chunk_scores"}
         fields = [name for name in asked if name in CHUNK_NAMES and beside.get(name) not in self.columns]
         self.absent += _absent_of_chunks(schema, self.columns["chunks"], fields, config)
         self._leaves = list(leaves(schema))  # in the order of the Parquet columns

@@ -156,9 +156,8 @@ class OutputRoot:
     def _clear_tmp(self) -> None:
         """Remove the half-written files of runs, and of workers, that were killed; those of a live writer are locked."""
         for key in self.keys(_TMP) if self.is_local else ():
-            if _OURS.fullmatch(key) and not _is_locked(
-                self.path(key)
-            ):  # the folder may be somebody's, in a root chosen badly
+            is_ours = _OURS.fullmatch(key)  # the folder may be somebody's, in an output root chosen badly
+            if is_ours and not _is_locked(self.path(key)):
                 self.remove(key)
 
     def check_lock(self, run_id: str) -> None:

@@ -35,7 +35,7 @@ _PHASES = (
     ("referee", "the referee reads: {} of {} prompts"),
 )
 """Whom a call is for, and what it does. `of` grows: a shard asks when it gets there."""
-_RATES = ("claims", "pairs")
+_MADE = ("claims", "pairs")
 _BAR_CHARS = 12  # what is left of 80 columns holds a phase
 
 
@@ -79,7 +79,7 @@ class RunProgress:
         self._bar.update(self._task, completed=n_done, doing=doing)
         if left := self._bar.tasks[self._task].time_remaining:
             self._bar.update(self._task, doing=f"{doing}, {dt.timedelta(seconds=round(left))} left")
-        is_first = not (n_done or any(counts.get(name) for name in _RATES))
+        is_first = not (n_done or any(counts.get(name) for name in _MADE))
         every = FIRST_LINES_EVERY_S if is_first else LINE_EVERY_S
         if not self._console.is_terminal and (n_done != self._n_done or now - self._last_line > every):
             seconds = now - self._began

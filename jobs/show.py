@@ -135,9 +135,8 @@ def _explanation(verdict: dict[str, Any], *, cites: bool) -> str:
         parts.append(f"the evidence is surer of {verdict['rival']}")
     if verdict["consistency"] is not None:
         parts.append(f"consistent with {verdict['consistency']:.0%} of {verdict['n_samples_usable']} samples")
-    if (
-        verdict.get("duplicate_of") is not None
-    ):  # days that were judged before repeats were known lack the column
+    # Days that were judged before repeats were known lack the column.
+    if verdict.get("duplicate_of") is not None:
         parts.append(f"repeats claim {verdict['duplicate_of'] + 1} of the answer, counted once")
     return printable("; ".join(part for part in parts if part))
 
