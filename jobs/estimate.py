@@ -133,8 +133,10 @@ def _estimate(config: Config, store: Store, plan: DayPlan, stale_rows: dict[str,
     n_pairs = round(claims_per_row * rates.get("pairs_per_claim", per_row["windows"]) * stale_rows["scores"])
     n_variants = round(n_pairs * rates.get("variants_per_pair", 0.0))
     n_claims = claims_per_row * stale_rows["claims"]
-    # At most: what the shards' tables hold already is not asked again.
-    n_escalated = claims_per_row * n_referee_rows * config.referee.max_share
+    # At most: were all claims in doubt, or none; and what the shards' tables hold already is not asked again.
+    n_escalated = (
+        claims_per_row * n_referee_rows * max(config.referee.max_share, config.referee.sampled_share)
+    )
     n_asked = n_escalated * (1 + config.referee.both_orders)
     n_asked += min(n_referee_rows, n_escalated) * config.referee.grade_answers
     (pairs_per_s, pairs_from), (claims_per_s, claims_from) = (

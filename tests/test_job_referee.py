@@ -266,6 +266,17 @@ def test_switching_it_on_makes_its_table_and_the_verdicts(job: Config, tmp_path:
     assert (set(report.made), report.series) == ({"referee", "verdicts", "answers", "metrics"}, series)
 
 
+def test_the_cost_is_told_for_sampled_claims_too(job: Config, tmp_path: Path):
+    """Claims that nothing puts in doubt are asked about for comparison, however few of the others are."""
+    run(jobs_fixture.make_config(tmp_path, ON[-1]))
+    every, sampled = (
+        estimate.plan_days(config_of(tmp_path, *shares), [DATE])["days"][0]["estimate"]["n_llm_tokens"]
+        for shares in ((), ("referee.max_share=0.1", "referee.sampled_share=1.0"))
+    )
+
+    assert sampled == every > 0
+
+
 def test_switching_it_off_keeps_the_replies(job: Config, tmp_path: Path):
     """What cannot be made again is kept; the verdicts are the judge's once more, and no gate minds the replies."""
     run(job, models(says("supported", lambda *_: ("A", "invented evidence of four words"))))
