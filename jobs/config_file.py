@@ -119,7 +119,8 @@ def _read_toml(path: Path, what: str) -> dict[str, Any]:
     try:
         return tomllib.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
-        alike = sorted(path.parent.glob(f"*/{glob.escape(path.stem)}.toml"))
+        name = f"{glob.escape(path.stem)}.toml"
+        alike = [*path.parent.glob(name), *sorted(path.parent.glob(f"*/{name}"))]
         meant = f"; did you mean {alike[0].relative_to(path.parent)}?" if alike else ""
         raise ConfigError(f"{path}: no such file; give the path of {what}{meant}") from None
     except tomllib.TOMLDecodeError as err:

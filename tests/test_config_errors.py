@@ -245,6 +245,17 @@ def test_a_missing_card_is_named(tmp_path):
     )
 
 
+def test_a_slip_in_the_ending_is_told_the_file_beside_it(tmp_path):
+    """`job.tml`: the deployment of that name in the same folder, before a card of that name in another."""
+    (tmp_path / "judges").mkdir()
+    for path in (write(tmp_path), tmp_path / "judges" / "job.toml"):
+        path.touch()
+
+    assert refusal(tmp_path / "job.tml").endswith(
+        "give the path of a deployment's TOML; did you mean job.toml?"
+    )
+
+
 def test_a_preset_by_its_bare_name_is_told_its_path(tmp_path):
     """`ragas` for `presets/ragas.toml`: the file that was meant lies in a folder beside the config."""
     (tmp_path / "presets").mkdir()
