@@ -84,7 +84,7 @@ def calibrate_claims(
         InputError: too few claims of a class in a half to fit anything.
     """
     labelled, parts, places, is_fit = _halves(scored)
-    lowest, highest = _lowest(config), 1.0 if config.card.combiner else config.evidence.join_below
+    lowest, highest = _lowest(config), 1.0 if config.card.combiner else config.evidence.carried_at
     fit = calibrate.fit_threshold(labelled.take(is_fit), goal, lowest=lowest, highest=highest)
     own = Thresholds.of(before or config)
     fitted = _supported(scored, config, fit.threshold)
@@ -243,11 +243,11 @@ def warnings(document: dict[str, Any], told: Labelled, config: Config) -> list[s
         )
     if not config.card.combiner and fit.threshold in (
         round(_lowest(config), 3),
-        round(config.evidence.join_below, 3),
+        round(config.evidence.carried_at, 3),
     ):
         lines.append(
             f"the threshold stands at the edge of what [evidence] allows ({_lowest(config):g} rivals_above to "
-            f"{config.evidence.join_below:g} join_below): another may be better there"
+            f"{config.evidence.carried_at:g} carried_at): another may be better there"
         )
     if fit.high - fit.low > 0.2:
         lines.append(

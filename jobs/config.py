@@ -171,21 +171,28 @@ class EvidenceConfig:
     min_premise_tokens: int = 64
     """A claim that leaves the premise less room than this is `unscored: claim_too_long`."""
     max_windows: int = 6
-    """Windows judged a claim beside those of its cited chunks: so many with the best lexical overlap, and the best
-    one of each of so many chunks."""
-    join_windows: int = 2
-    """Windows joined for a claim that no single window entails (multi-hop), in one way more than this number, each
-    time without the chunk of another; below 2: never."""
-    join_below: float = 0.9
-    """A claim whose best single-window entailment is below this is tried against joined windows."""
+    """Windows judged a claim, of its cited chunks and of the others apart: so many with the best lexical overlap."""
+    window_overlap: float = 0.5
+    """Share of the claim's tokens that a window must hold; the best one is judged whatever it holds."""
+    cover_tokens: int = 160
+    """The longest premise made of sentences from anywhere (covers.py)."""
+    carried_at: float = 0.9
+    """A claim that no premise entails with this probability is tried again: with covers that leave out a chunk of the
+    best one, and, pair by pair, with its values as the premise writes them (rewording.py)."""
     rivals_above: float = 0.3
     """A premise that entails a claim with this probability is also asked for the claim with another value of its own
     (rivals.py); 1: never."""
 
     def __post_init__(self) -> None:
-        _fraction("evidence", self, "join_below", "rivals_above")
+        _fraction("evidence", self, "window_overlap", "carried_at", "rivals_above")
         _at_least(
-            "evidence", self, window_sentences=1, overlap_sentences=0, min_premise_tokens=8, max_windows=1
+            "evidence",
+            self,
+            window_sentences=1,
+            overlap_sentences=0,
+            min_premise_tokens=8,
+            max_windows=1,
+            cover_tokens=8,
         )
         if self.overlap_sentences >= self.window_sentences:
             raise ConfigError(

@@ -244,11 +244,11 @@ def _check_threshold(config: Config, card: JudgeCard) -> None:
     if card.combiner:
         return
     threshold = card.entailment if config.verdicts.entailment is None else config.verdicts.entailment
-    if threshold > config.evidence.join_below:
+    if threshold > config.evidence.carried_at:
         raise ConfigError(
-            f"{config.path}: the entailment threshold {threshold} is above [evidence] join_below = "
-            f"{config.evidence.join_below}: a window between them would neither support nor be joined with another; "
-            "raise join_below"
+            f"{config.path}: the entailment threshold {threshold} is above [evidence] carried_at = "
+            f"{config.evidence.carried_at}: a premise between them would neither support nor be followed by other covers; "
+            "raise carried_at"
         )
     if threshold < config.evidence.rivals_above < 1:
         raise ConfigError(

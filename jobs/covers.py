@@ -1,63 +1,59 @@
-"""Which windows together cover a claim: the sets that are worth joining into one premise (multi-hop).
+"""Which sentences together cover a claim: one premise of what stands in several places (multi-hop).
 
-The best set of windows, and the best ones without the chunk of each of its members, so that no single chunk can take
-a good set's place. Works on token sets and what the judge said of each window; knows no text, table or threshold.
+Sentences are taken one by one, each time the one that adds most of the claim's tokens that none taken before it holds
+(greedy maximum coverage, Nemhauser, Wolsey and Fisher 1978), until none adds any or no room is left. Works on token
+sets for all claims of an answer at once; knows no text, table or threshold.
+
+On 1,140 labelled claims of 22 sources one such premise of up to 160 tokens orders claims as well as six windows and
+joins of them did (AUROC .81 and .79) at a quarter of their tokens (benchmarks/results/notes-quality.md).
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
-
 import numpy as np
 
-from claimscore.jobs.windows import Bools, Ints
+from claimscore.jobs.windows import MAX_CELLS, Bools, Ints
 
-Floats = np.ndarray[Any, np.dtype[np.float32]]
-
-MAX_CANDIDATES = 128
-"""Windows of one claim that are tried, the best first: all pairs of them are compared."""
+MAX_SENTENCES = 32
+"""Sentences that are looked at for one cover: those that do not fit beside what was taken count too."""
 
 
-@dataclass(frozen=True, slots=True)
-class Windows:
-    """The windows of one claim: which of its tokens each holds, (windows, tokens), and what else counts in a join."""
+def covers(asks: Bools, holds: Bools, sizes: Ints, may: Bools, room: int) -> Bools:
+    """The sentences of each claim's cover, shape (claims, sentences); none of a claim that no sentence shares a token with.
 
-    held: Bools
-    entailment: Floats
-    sizes: Ints
-    chunk: Ints
+    What a sentence adds does not depend on those that are not taken: a sentence that is not in a cover can be left
+    away, or added, without changing it. Of equal ones the earlier is taken. The first is taken however long it is.
 
-
-def covers(windows: Windows, n: int, room: int) -> list[list[int]]:
-    """The best cover, and the best ones without the chunk of each of its windows; each once, ascending."""
-    everything = np.arange(len(windows.sizes))
-    best = _cover(windows, everything, n)
-    others = [_cover(windows, everything[windows.chunk != windows.chunk[k]], n) for k in best]
-    distinct = dict.fromkeys(tuple(sorted(rows)) for rows in (best, *others) if len(rows) > 1)
-    return [list(rows) for rows in distinct if windows.sizes[list(rows)].sum() <= room]
-
-
-def _cover(windows: Windows, among: Ints, n: int) -> list[int]:
-    """The two windows with the greatest share of the claim plus better entailment, then those that add most.
-
-    Each window adds tokens that the others lack; none fits: []. What a pair of windows is worth does not depend on
-    the other windows: a window that is not in the result can be left away or added without changing it.
+    Args:
+        asks: which of W tokens each claim holds, shape (claims, W).
+        holds: which of them each sentence holds, shape (sentences, W).
+        sizes: tokens of each sentence.
+        may: which sentences each claim's cover may hold, shape (claims, sentences).
+        room: tokens that a cover may have.
     """
-    if len(among) > MAX_CANDIDATES:
-        value = windows.held[among].mean(axis=1) + windows.entailment[among]
-        among = np.sort(among[np.argsort(-value, kind="stable")[:MAX_CANDIDATES]])
-    holds = windows.held[among].astype(np.float32)
-    sizes, entailment = holds.sum(axis=1), windows.entailment[among]
-    union = sizes[:, None] + sizes - holds @ holds.T
-    worth = union / max(1, holds.shape[1]) + np.maximum(entailment[:, None], entailment)
-    worth[union <= np.maximum(sizes[:, None], sizes)] = -1.0
-    if not worth.size or worth.max() < 0:
-        return []
-    picked = [int(k) for k in np.unravel_index(worth.argmax(), worth.shape)]
-    while len(picked) < n:
-        gains = holds[:, ~windows.held[among[picked]].any(axis=0)].sum(axis=1)
-        if not gains.any():
-            break
-        picked.append(int(np.lexsort((-entailment, -gains))[0]))
-    return [int(among[k]) for k in picked]
+    taken = np.zeros(may.shape, dtype=np.bool_)
+    step = max(1, MAX_CELLS // max(1, *may.shape[1:], asks.shape[1]))
+    held = holds.astype(np.float32)
+    for first in range(0, len(asks), step):
+        some = slice(first, first + step)
+        _cover(asks[some].astype(np.float32), held, sizes, may[some].copy(), room, taken[some])
+    return taken
+
+
+def _cover(left: np.ndarray, held: np.ndarray, sizes: Ints, may: Bools, room: int, taken: Bools) -> None:
+    """Fills `taken`; `left` (1 where a token is not covered yet) and `may` are used up."""
+    rows = np.arange(len(left))
+    used = np.zeros(len(left), dtype=np.int64)
+    for _ in range(MAX_SENTENCES):
+        gains = (left[rows] @ held.T) * may[rows]
+        if not gains.size:
+            return
+        best = gains.argmax(axis=1)
+        adds = gains[np.arange(len(rows)), best] > 0
+        rows, best = rows[adds], best[adds]
+        may[rows, best] = False
+        fits = (used[rows] == 0) | (used[rows] + sizes[best] <= room)
+        fitting, sentence = rows[fits], best[fits]
+        taken[fitting, sentence] = True
+        used[fitting] += sizes[sentence]
+        left[fitting] *= 1 - held[sentence]

@@ -33,6 +33,7 @@ from claimscore.jobs.windows import list_array
 SAMPLE_ROWS = 200
 _TOKENS_PER_CHAR = 0.25  # English in SentencePiece and BPE vocabularies of 50k to 130k, roughly
 _PROMPT_TOKENS = 60  # system turn and template
+_PAIRS_A_CLAIM = 4.0  # windows and covers on logged answers of 2 to 8 chunks, measured
 _REFEREE_TOKENS = 600  # a prompt of three windows with its reply
 _GPU_RATES = {"pairs_per_s": 1_000.0, "claims_per_s": 50.0}
 """A guess: nothing was measured on a GPU."""
@@ -130,7 +131,7 @@ def _estimate(config: Config, store: Store, plan: DayPlan, stale_rows: dict[str,
         return nothing | {"rates_from": "nothing to run"}
     rates, per_row = _remembered(store), _per_row(config, plan)
     claims_per_row = rates.get("claims_per_answer", per_row["claims"])
-    n_pairs = round(claims_per_row * rates.get("pairs_per_claim", per_row["windows"]) * stale_rows["scores"])
+    n_pairs = round(claims_per_row * rates.get("pairs_per_claim", per_row["pairs"]) * stale_rows["scores"])
     n_variants = round(n_pairs * rates.get("variants_per_pair", 0.0))
     n_claims = claims_per_row * stale_rows["claims"]
     # At most: were all claims in doubt, or none; and what the shards' tables hold already is not asked again.
@@ -199,7 +200,7 @@ def _per_row(config: Config, plan: DayPlan) -> dict[str, float]:
     """Means an answer over up to 200 rows of the first stale shard that can be read."""
     log = _first_rows(config, plan)
     if not log.num_rows:
-        return {"claims": 0.0, "windows": 0.0, "llm_tokens": 0.0}
+        return {"claims": 0.0, "pairs": 0.0, "llm_tokens": 0.0}
     answers = pa.array(log.column("answer").to_pylist(), pa.string())
     sentences = split_sentences(answers, config.segment)
     n_chars = pc.sum(pc.utf8_length(sentences.column("text"))).as_py() or 0
@@ -209,7 +210,7 @@ def _per_row(config: Config, plan: DayPlan) -> dict[str, float]:
     n_rows = log.num_rows
     return {
         "claims": 2 * sentences.num_rows / n_rows,  # chat answers hold about two claims a sentence
-        "windows": min(n_windows / n_rows, 2 * config.evidence.max_windows),
+        "pairs": min(1 + n_windows / n_rows, _PAIRS_A_CLAIM),
         # Prompt: template, sentence and its context; reply: the sentence's words once more and some JSON.
         "llm_tokens": (_PROMPT_TOKENS * sentences.num_rows + 3.5 * n_chars * _TOKENS_PER_CHAR) / n_rows,
     }

@@ -1,28 +1,29 @@
 """Claims x chunks -> the (premise, claim) pairs that are judged, as token ids.
 
-A chunk is cut into windows of whole sentences with overlap; a claim is never cut. All windows of cited chunks
-are judged, and of the rest those with the best lexical overlap (token coverage of the claim), a cheap order
-and never a verdict. A claim that no single window entails is tried again against its best windows joined
-(multi-hop). Every text is tokenised once; pairs are slices of those ids, so nothing is searched for in text
-afterwards. The module knows no model and no threshold of a verdict. Several granularities and taking the
-maximum over premises: Laban et al. 2022 (SummaC, arXiv:2111.09525), tables 5 and 6. A few lines over 300: the pairs of
-claims, of joins and of samples share all that is private here.
+A claim meets two kinds of premise: the windows of whole sentences that share most with it, which say what a single
+passage says and whose it is; and a cover (covers.py), sentences from anywhere that together hold what the claim speaks
+of. Which is chosen is told by shared tokens, a cheap order and never a verdict; a claim is never cut. Every text is
+tokenised once; pairs are slices of those ids, so nothing is searched for in text afterwards. The module knows no model
+and no threshold of a verdict. Several granularities and taking the maximum over premises: Laban et al. 2022 (SummaC,
+arXiv:2111.09525), tables 5 and 6; evidence as a set of sentences: Thorne et al. 2018 (FEVER, arXiv:1803.05355).
+A few lines over 300: the pairs of claims and of samples share all that is private here.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from functools import cache
 from itertools import groupby, pairwise
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from claimscore.jobs.config import EvidenceConfig
-from claimscore.jobs.covers import Windows, covers
-from claimscore.jobs.pairs import PAIRS, Floats, FoundPairs, claim_bounds
+from claimscore.jobs.covers import covers
+from claimscore.jobs.pairs import Floats, FoundPairs
 from claimscore.jobs.records import SCORES, SPAN
 from claimscore.jobs.windows import (
     N_SPECIAL_TOKENS,
@@ -34,16 +35,27 @@ from claimscore.jobs.windows import (
     Texts,
     Tokens,
     as_array,
+    asked,
     list_array,
     list_offsets,
-    tokens_held,
 )
 
 UNKNOWN_SHARE = 0.25
 """A claim with more tokens than this unknown to the tokenizer is not judged: unknown words entail one another."""
 
 
-def window_pairs(
+class Found(NamedTuple):
+    """What `evidence_pairs` found."""
+
+    pairs: pa.Table
+    """PAIRS that are judged, by claim: windows, by chunk and place, and covers."""
+    retries: pa.Table
+    """PAIRS for claims that none of those carries: their covers without each of the chunks."""
+    unpaired: pa.Table
+    """records.SCORES of the claims that were paired with nothing, with the reason as `error`."""
+
+
+def evidence_pairs(
     log: pa.Table,
     claims: pa.Table,
     *,
@@ -51,13 +63,17 @@ def window_pairs(
     sentence_spans: SentenceSpans,
     config: EvidenceConfig,
     unk_id: int | None = None,
-) -> tuple[pa.Table, pa.Table]:
-    """Pair every claim with windows of its answer's chunks.
+) -> Found:
+    """Pair every claim with windows of its answer's chunks, and with covers of their sentences.
 
-    Another chunk at the end of an answer takes the place of a window only where it shares more of the claim's tokens
-    than that window does and `max_windows` are taken; the best window of each chunk stays in any case, as long as
-    there are at most `max_windows` chunks. Not promised: that a chunk which shares few of the claim's words, and
-    entails it all the same, is judged beside more than `max_windows` chunks that share more.
+    Of the cited chunks, and of the others, the window that shares most with the claim is judged, and those that share
+    `window_overlap` of its tokens, at most `max_windows`. A cover is made of all chunks and, where only some are cited,
+    of the cited ones alone.
+
+    One chunk more, whatever it says and wherever it stands, leaves the cover that was best before among the pairs and
+    retries: it is the cover still, or the cover without that chunk. It takes the place of a window only where it shares more than
+    that window does. Not promised: that a chunk which shares few of the claim's words, and entails it all the same, is
+    judged beside others that share more.
 
     Args:
         log: answers (records.LOG).
@@ -68,10 +84,9 @@ def window_pairs(
         unk_id: the id of tokens that the tokenizer does not know; None: it knows all.
 
     Returns:
-        Pairs (PAIRS), by claim, then chunk, then place in it; and, as records.SCORES rows with an `error`, the
-        claims that were paired with nothing: `no_context`, `claim_too_long`, `unknown_script` (more than a quarter
-        of the claim's tokens are `unk_id`, and one unknown word entails any other), or the claim's own reason.
-        No claims give two empty tables.
+        The pairs, retries for those of no avail, and the claims without pairs: `no_context`, `claim_too_long`,
+        `unknown_script` (more than a quarter of the claim's tokens are `unk_id`, and one unknown word entails any
+        other), or the claim's own reason. No claims give three empty tables.
     """
     chunks = list_array(log.column("chunks"))
     texts = Texts.of(chunks.flatten().field("text"), encode, sentence_spans, config)
@@ -80,70 +95,124 @@ def window_pairs(
     tokens = Tokens.of(as_array(claims.column("text")), encode)
     errors = _errors(claims, tokens, config, unk_id)
     cited_ids = claims.column("cited_ids").to_pylist()
-    found = FoundPairs(claims, tokens)
-    for answer, group, rows in _by_answer(log, claims, texts, offsets, tokens, errors):
-        if not group.windows:
+    found, retries = FoundPairs(claims, tokens), FoundPairs(claims, tokens)
+    for answer, limit, rows in _by_answer(log, claims, texts, tokens, errors):
+        lo, hi = offsets[answer], offsets[answer + 1]
+        windows = texts.windows(lo, hi, limit)
+        if not windows.windows:
             errors.update(dict.fromkeys(rows, "no_context"))
             continue
-        own = chunk_ids[offsets[answer] : offsets[answer + 1]]
-        shared = group.shared([tokens.of_text(row)[0] for row in rows])
-        for row, (counts, n_tokens) in zip(rows, shared, strict=True):
-            cited_chunks = set(cited_ids[row])
-            cited = np.array([chunk_id in cited_chunks for chunk_id in own])[group.places]
-            kept = _select(group, counts, cited, config.max_windows)
-            found.add(
-                row,
-                group.rows[kept],
-                group.places[kept],
-                is_cited=cited[kept],
-                overlap=(counts[kept] / max(1, n_tokens)).astype(np.float32),
-                sample=None,
-            )
-    return found.table(texts.cut), _unpaired(claims, errors)
+        ids = [tokens.of_text(row)[0] for row in rows]
+        cited = np.array([_cited(cited_ids[row], chunk_ids[lo:hi]) for row in rows])
+        seen = _add_windows(found, rows, windows, ids, cited, config)
+        room = min(limit, config.cover_tokens)
+        sentences = texts.sentences(lo, hi, room)
+        at = 0
+        for asks in asked(ids, len(sentences.windows)):
+            some = slice(at, at + len(asks.held))
+            at = some.stop
+            holds = sentences.holds(asks.wanted)
+            few = _Few(rows[some], seen[some], sentences, asks.held, holds, cited[some], room)
+            _add_covers(found, retries, few)
+    return Found(found.table(texts.cut), retries.table(texts.cut), _unpaired(claims, errors))
 
 
-def joined_pairs(pairs: pa.Table, probs_P3: Floats, config: EvidenceConfig, *, carries: Bools) -> pa.Table:
-    """Pairs whose premise is windows of one claim joined in document order.
+Span = tuple[int, int, int] | bytes
+"""Chunk, start and end of a premise; where it is not in one piece, which sentences it is made of."""
 
-    For each claim with two windows or more, none of which carries it alone: the best
-    cover (covers.py), and for each of its windows the best cover without that window's chunk; `join_windows` + 1
-    joined pairs a claim at most. One more chunk, whatever it says, therefore never takes away the cover that was best
-    before; several chunks that cover the claim better can. Joined pairs that would be too long are left out.
 
-    Args:
-        pairs: what `window_pairs` gave, in its order.
-        probs_P3: what the judge said of them; NaN counts as no entailment.
-        config: how many windows, and for which claims.
-        carries: beside `pairs`, whether the window alone supports its claim so surely that none need be joined, shape
-            (P,). A window that entails and supports nothing must not be among them: one chunk more would then take
-            away what two others support together.
+def _add_windows(
+    found: FoundPairs, rows: list[int], group: Group, ids: list[Ints], cited: Bools, config: EvidenceConfig
+) -> list[set[Span]]:
+    """Pair the claims `rows` of one answer with its windows, and give what each was paired with.
 
-    Returns:
-        PAIRS; no pairs give none.
+    `cited` says which chunks each claim cites, (claims, chunks).
     """
-    if config.join_windows < 2 or not pairs.num_rows:
-        return PAIRS.empty_table()
-    entailment = np.nan_to_num(probs_P3[:, 0], nan=0.0)
-    premise_ids, premise_bounds = _flat(pairs.column("premise_ids"))
-    claim_ids, claim_bounds_ = _flat(pairs.column("claim_ids"))
-    sizes = np.diff(premise_bounds)
-    chunk = list_array(pairs.column("premise")).flatten().field("chunk_index").to_numpy(zero_copy_only=False)
-    chosen: list[list[int]] = []
-    overlap: list[float] = []
-    for lo, hi in pairwise(claim_bounds(pairs)):
-        if hi - lo < 2 or carries[lo:hi].any():
-            continue
-        claim = claim_ids[claim_bounds_[lo] : claim_bounds_[lo + 1]]
-        wanted = np.unique(claim)
-        own = slice(premise_bounds[lo], premise_bounds[hi])
-        held = tokens_held(wanted, premise_ids[own], premise_bounds[lo : hi + 1])
-        windows = Windows(held, entailment[lo:hi], sizes[lo:hi], chunk[lo:hi])
-        for rows in covers(
-            windows, config.join_windows, config.max_pair_tokens - N_SPECIAL_TOKENS - len(claim)
-        ):
-            chosen.append([lo + k for k in rows])
-            overlap.append(np.count_nonzero(held[rows].any(axis=0)) / max(1, len(wanted)))
-    return _join(pairs, chosen, overlap)
+    seen: list[set[Span]] = []
+    for row, cites, (counts, n_tokens) in zip(rows, cited, group.shared(ids), strict=True):
+        overlap = (counts / max(1, n_tokens)).astype(np.float32)
+        is_cited = cites[group.places]
+        sides = (np.flatnonzero(is_cited == side) for side in (True, False))
+        kept = np.sort(np.concatenate([_best(side, overlap, group.is_repeat, config) for side in sides]))
+        found.add(row, group.rows[kept], group.places[kept], is_cited=is_cited[kept], overlap=overlap[kept])
+        spans = (
+            (place, group.windows[k])
+            for k, place in zip(kept.tolist(), group.places[kept].tolist(), strict=True)
+        )
+        seen.append({(place, window.start, window.end) for place, window in spans})
+    return seen
+
+
+def _cited(cited_ids: list[str], chunk_ids: list[str]) -> Bools:
+    """Which chunks are among the cited ones."""
+    among = set(cited_ids)
+    return np.array([chunk_id in among for chunk_id in chunk_ids], np.bool_)
+
+
+def _best(among: Ints, overlap: Floats, is_repeat: Bools, config: EvidenceConfig) -> Ints:
+    """Of the windows `among` the one that shares most, and those that share enough; at most `max_windows`."""
+    order = among[np.lexsort((-overlap[among], is_repeat[among]))][: config.max_windows]
+    enough = (overlap[order] >= config.window_overlap) & ~is_repeat[order]
+    enough[:1] = True
+    best: Ints = order[enough]
+    return best
+
+
+@dataclass(frozen=True, slots=True)
+class _Few:
+    """Some claims of one answer beside its sentences."""
+
+    rows: list[int]
+    seen: list[set[Span]]
+    """The windows that each claim is paired with."""
+    sentences: Group
+    asks: Bools
+    """Which of W tokens each claim holds, (claims, W)."""
+    holds: Bools
+    """Which of them each sentence holds, (sentences, W)."""
+    cited: Bools
+    """Which chunks each claim cites, (claims, chunks)."""
+    room: int
+    """Tokens of a cover."""
+
+    def covers(self, of: Ints, may: Bools) -> Bools:
+        """The covers of the claims `of`, each from the sentences that it may hold, (of, sentences)."""
+        return covers(self.asks[of], self.holds, self.sentences.sizes, may, self.room)
+
+    def add(self, found: FoundPairs, of: Ints, taken: Bools) -> None:
+        """Pair the claims `of` with their covers; a premise that a claim has met already is left out."""
+        group = self.sentences
+        for k, of_cover in zip(of.tolist(), taken, strict=True):
+            at = np.flatnonzero(of_cover)
+            places = group.places[at]
+            if not len(at) or (key := _spans(group, at, places)) in self.seen[k]:
+                continue
+            self.seen[k].add(key)
+            share = np.count_nonzero(self.holds[at].any(axis=0) & self.asks[k]) / np.count_nonzero(
+                self.asks[k]
+            )
+            found.add(
+                self.rows[k],
+                group.rows[at],
+                places,
+                sizes=np.array([len(at)]),
+                is_cited=self.cited[k, places].any(keepdims=True),
+                overlap=np.array([share], np.float32),
+            )
+
+
+def _add_covers(found: FoundPairs, retries: FoundPairs, few: _Few) -> None:
+    """Pair some claims of one answer with their covers; into `retries` go the covers without a chunk of the first ones."""
+    places, cited = few.sentences.places, few.cited
+    everything = np.arange(len(few.rows))
+    best = few.covers(everything, np.ones((len(few.rows), len(places)), np.bool_))
+    few.add(found, everything, best)
+    partly = np.flatnonzero(cited.any(axis=1) & ~cited.all(axis=1))
+    few.add(found, partly, few.covers(partly, cited[partly][:, places]))
+    chunks = [np.unique(places[taken]) for taken in best]
+    owner = np.repeat(everything, [len(of_cover) for of_cover in chunks])
+    others = places != np.concatenate([*chunks, places[:0]])[:, None]
+    few.add(retries, owner, few.covers(owner, others))
 
 
 def sample_pairs(
@@ -228,14 +297,9 @@ def _errors(claims: pa.Table, tokens: Tokens, config: EvidenceConfig, unk_id: in
 
 
 def _by_answer(
-    log: pa.Table,
-    claims: pa.Table,
-    texts: Texts,
-    offsets: list[int],
-    tokens: Tokens,
-    errors: Mapping[int, str],
-) -> Iterator[tuple[int, Group, list[int]]]:
-    """(answer, windows, rows of `claims`) of claims in a row that share them; claims with an error are left out."""
+    log: pa.Table, claims: pa.Table, texts: Texts, tokens: Tokens, errors: Mapping[int, str]
+) -> Iterator[tuple[int, int, list[int]]]:
+    """(answer, limit of its windows, rows of `claims`) of claims in a row that share them; none with an error."""
     answers = {request_id: k for k, request_id in enumerate(log.column("request_id").to_pylist())}
     rows = [
         (answers[request_id], texts.limit(len(tokens.of_text(row)[0])), row)
@@ -243,55 +307,14 @@ def _by_answer(
         if row not in errors
     ]
     for (answer, limit), same in groupby(rows, key=lambda row: row[:2]):
-        group = texts.windows(offsets[answer], offsets[answer + 1], limit)
-        yield answer, group, [row for _, _, row in same]
+        yield answer, limit, [row for _, _, row in same]
 
 
-def _flat(column: pa.ChunkedArray) -> tuple[Ints, Ints]:
-    """The values of a list column, and where each list begins; one place more."""
-    lists = list_array(column)
-    return np.asarray(lists.flatten(), dtype=np.int32), np.array(list_offsets(lists), dtype=np.int64)
-
-
-def _select(group: Group, shared: Ints, cited: Bools, max_windows: int) -> np.ndarray[Any, np.dtype[Any]]:
-    """Windows to judge, ascending: all of cited chunks; of the rest the best, and the best one of the best chunks."""
-    rest = np.flatnonzero(~cited)
-    if len(rest) <= max_windows:
-        return np.arange(len(cited), dtype=np.int32)
-    order = rest[np.lexsort((-shared[rest], group.is_repeat[rest]))]
-    _, best_of_chunk = np.unique(group.places[order], return_index=True)
-    of_chunks = order[np.sort(best_of_chunk)][:max_windows]
-    kept = cited.copy()
-    kept[order[:max_windows]] = True
-    kept[of_chunks] = True
-    return np.flatnonzero(kept).astype(np.int32)
-
-
-def _join(pairs: pa.Table, chosen: list[list[int]], overlap: list[float]) -> pa.Table:
-    """One row a list of rows of `pairs`: their premises joined; the first row's claim; `overlap` beside the lists."""
-    if not chosen:
-        return PAIRS.empty_table()
-    sizes = np.array([len(rows) for rows in chosen])
-    starts = np.cumsum(sizes) - sizes
-    flat = np.concatenate(chosen)
-    taken, first = pairs.take(pa.array(flat)), pairs.take(pa.array(flat[starts]))
-    ids = _joined(list_array(taken.column("premise_ids")), sizes)
-    n_claim = np.asarray(pc.list_value_length(list_array(first.column("claim_ids"))), dtype=np.int32)
-    n_tokens = np.asarray(pc.list_value_length(ids), dtype=np.int32) + n_claim + np.int32(N_SPECIAL_TOKENS)
-    columns = {
-        "premise": _joined(list_array(taken.column("premise")), sizes),
-        "is_cited": pa.array(np.logical_or.reduceat(np.asarray(taken.column("is_cited")), starts)),
-        "overlap": pa.array(overlap, pa.float32()),
-        "n_tokens": pa.array(n_tokens),
-        "premise_ids": ids,
-    }
-    return pa.table([columns.get(name, first.column(name)) for name in PAIRS.names], schema=PAIRS)
-
-
-def _joined(lists: pa.ListArray, sizes: Ints) -> pa.ListArray:
-    """The first `sizes[0]` lists as one, the next `sizes[1]` as another, and so on."""
-    bounds = np.array(list_offsets(lists))[np.concatenate([[0], np.cumsum(sizes)])]
-    return pa.ListArray.from_arrays(pa.array(bounds.astype(np.int32)), lists.flatten())
+def _spans(group: Group, at: Ints, places: Ints) -> Span:
+    """What tells a cover from others: the span of sentences in a row in one chunk, or which sentences they are."""
+    if places[0] == places[-1] and at[-1] - at[0] == len(at) - 1:
+        return int(places[0]), group.windows[at[0]].start, group.windows[at[-1]].end
+    return at.tobytes()
 
 
 def _unpaired(claims: pa.Table, errors: Mapping[int, str]) -> pa.Table:

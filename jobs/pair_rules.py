@@ -27,6 +27,13 @@ def surely(least: float) -> pl.Expr:
     return pl.col("p_entailment") >= least
 
 
+def without_claims(pairs: pa.Table, scores: pa.Table, chosen: pa.Array) -> pa.Table:
+    """`pairs` but for those of claims that have a `chosen` row in `scores` (boolean beside them)."""
+    done = as_frame(scores.filter(chosen).select(KEY)).unique().with_columns(is_done=pl.lit(value=True))
+    keys = as_frame(pairs.select(KEY)).join(done, on=KEY, how="left", maintain_order="left")
+    return pairs.filter(keys["is_done"].is_null().to_arrow())
+
+
 def outcomes(
     scores: pa.Table,
     lacking: pa.Table,
@@ -45,7 +52,7 @@ def outcomes(
 
     Returns:
         Beside the columns of `scores`: pair (row number), support (what the threshold is for), supports, vetoed (entails, but lacks a value), outbid (entails,
-        but a rival value more surely), rivalled (a rival is surer, entailed or not), contradicts, opposes (contradicts in nearly the claim's words), n_spans, chunk (of the first span) and missing. No scores, no rows.
+        but a rival value more surely), rivalled (a rival is surer, entailed or not), contradicts, opposes (contradicts in nearly the claim's words, in one piece), n_spans, chunk (of the first span) and missing. No scores, no rows.
     """
     beside = as_frame(lacking).select(missing="missing_values", n_names=pl.col("missing_names").list.len())
     entails = thresholds.entails(pl.col("n_names"))
@@ -70,7 +77,10 @@ def outcomes(
             outbid=entails & outbid & ~lacks,
             rivalled=outbid,
             contradicts=contradicts & ~entails,
-            opposes=contradicts & ~entails & (pl.col("overlap") >= config.conflict_overlap),
+            opposes=contradicts
+            & ~entails
+            & (pl.col("overlap") >= config.conflict_overlap)
+            & (pl.col("premise").list.len() == 1),
             n_spans=pl.col("premise").list.len(),
             chunk=pl.col("premise").list.first().struct.field("chunk_index"),
         )
@@ -87,7 +97,7 @@ def settled(claims: pa.Table, pairs: pl.DataFrame) -> pa.Array:
 
 def best_of_claims(pairs: pl.DataFrame) -> pl.DataFrame:
     """Of each claim the pair that supports, was vetoed, contradicts and comes nearest, each best first; and counts."""
-    # One window before several joined (a window that carries the claim alone says whose citation it is), cited
+    # One passage before several (one that carries the claim alone says whose citation it is), cited
     # before uncited, then the judge's own order; `pair` makes it total.
     order = [
         ("supports", ["n_spans", "is_cited", "support"], [False, True, True]),

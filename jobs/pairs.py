@@ -61,52 +61,75 @@ class FoundPairs:
 
     def __init__(self, claims: pa.Table, tokens: Tokens) -> None:
         self._claims, self._tokens = claims, tokens
-        self._found: list[tuple[int, Ints, Ints, Bools, Floats, int | None]] = []
+        self._found: list[tuple[int, Ints, Ints, Ints, Bools, Floats, int | None]] = []
 
     def add(
-        self, claim: int, windows: Ints, chunks: Ints, *, is_cited: Bools, overlap: Floats, sample: int | None
+        self,
+        claim: int,
+        windows: Ints,
+        chunks: Ints,
+        *,
+        sizes: Ints | None = None,
+        is_cited: Bools,
+        overlap: Floats,
+        sample: int | None = None,
     ) -> None:
-        """Pair a claim with windows (rows of Texts.cut); the arguments after it are beside the windows, `sample` for all."""
-        self._found.append((claim, windows, chunks, is_cited, overlap, sample))
+        """Pair a claim with windows (rows of Texts.cut), whose chunks stand beside them; `sample` for all.
+
+        A premise is `sizes` windows in a row, joined; None: one each. `is_cited` and `overlap` are beside the premises.
+        """
+        sizes = np.ones(len(windows), dtype=np.int64) if sizes is None else sizes
+        self._found.append((claim, windows, chunks, sizes, is_cited, overlap, sample))
 
     def table(self, cut: Sequence[Window]) -> pa.Table:
         """The pairs so far, as PAIRS; `cut` are all windows that were cut."""
         if not self._found:
             return PAIRS.empty_table()
-        claim, windows, chunks, is_cited, overlap, sample = zip(*self._found, strict=True)
-        sizes = [len(rows) for rows in windows]
-        of_claim, of_window = np.repeat(np.array(claim, dtype=np.int64), sizes), np.concatenate(windows)
-        window_ids = _list_of([window.ids for window in cut])
+        by_claim = sorted(self._found, key=lambda of_claim: of_claim[0])
+        claim, windows, chunks, sizes, is_cited, overlap, sample = zip(*by_claim, strict=True)
+        n_pairs = [len(of_claim) for of_claim in sizes]
+        of_claim = np.repeat(np.array(claim, dtype=np.int64), n_pairs)
+        flat, size = np.concatenate(windows), np.concatenate(sizes)
+        bounds = np.concatenate([[0], np.cumsum(size)])
         claim_ids = pa.ListArray.from_arrays(
             pa.array(self._tokens.bounds, pa.int32()), pa.array(self._tokens.ids, pa.int32())
         )
-        lengths = np.array([len(window.ids) for window in cut], dtype=np.int32)[of_window]
-        spans = [
-            np.concatenate(chunks).astype(np.int32),
-            np.array([window.start for window in cut], dtype=np.int32)[of_window],
-            np.array([window.end for window in cut], dtype=np.int32)[of_window],
-        ]
+        premise_ids = _regrouped(_list_of([window.ids for window in cut]).take(pa.array(flat)), bounds)
+        lengths = np.diff(np.array(list_offsets(premise_ids), dtype=np.int32))
         columns = {
             "request_id": as_array(self._claims.column("request_id")).take(pa.array(of_claim)),
             "claim_index": as_array(self._claims.column("claim_index")).take(pa.array(of_claim)),
-            "premise": lists_of_one(
-                pa.StructArray.from_arrays([pa.array(part) for part in spans], fields=list(SPAN))
-            ),
-            "sample_index": pa.array(np.repeat(np.array(sample, dtype=object), sizes), pa.int32()),
+            "premise": _premises(cut, flat, np.concatenate(chunks), bounds),
+            "sample_index": pa.array(np.repeat(np.array(sample, dtype=object), n_pairs), pa.int32()),
             "is_cited": pa.array(np.concatenate(is_cited)),
             "overlap": pa.array(np.concatenate(overlap)),
             "n_tokens": pa.array(
                 lengths + np.diff(self._tokens.bounds)[of_claim] + np.int32(N_SPECIAL_TOKENS)
             ),
-            "premise_ids": window_ids.take(pa.array(of_window)),
+            "premise_ids": premise_ids,
             "claim_ids": claim_ids.take(pa.array(of_claim)),
         }
         return pa.table(columns, schema=PAIRS)
 
 
-def lists_of_one(values: pa.Array) -> pa.ListArray:
-    """Each value as a list."""
-    return pa.ListArray.from_arrays(pa.array(np.arange(len(values) + 1, dtype=np.int32)), values)
+def _premises(cut: Sequence[Window], flat: Ints, chunks: Ints, bounds: Ints) -> pa.ListArray:
+    """The spans of each premise; windows that were cut one after the other from one chunk are one span."""
+    follows = np.zeros(len(flat), dtype=np.bool_)
+    follows[1:] = (flat[1:] == flat[:-1] + 1) & (chunks[1:] == chunks[:-1])
+    follows[bounds[:-1]] = False
+    begins = np.flatnonzero(~follows)
+    ends = np.append(begins[1:], len(flat)) - 1
+    starts_of, ends_of = (np.array([window[k] for window in cut], dtype=np.int32) for k in (0, 1))
+    parts = [chunks[begins].astype(np.int32), starts_of[flat[begins]], ends_of[flat[ends]]]
+    spans = pa.StructArray.from_arrays([pa.array(part) for part in parts], fields=list(SPAN))
+    offsets = np.searchsorted(begins, bounds).astype(np.int32)
+    return pa.ListArray.from_arrays(pa.array(offsets), spans)
+
+
+def _regrouped(lists: pa.ListArray, bounds: Ints) -> pa.ListArray:
+    """The lists `bounds[0]:bounds[1]` as one, and so on."""
+    offsets = np.array(list_offsets(lists))[bounds]
+    return pa.ListArray.from_arrays(pa.array(offsets.astype(np.int32)), lists.flatten())
 
 
 def judge_pairs(pairs: pa.Table, probabilities: Probabilities) -> tuple[pa.Table, Floats]:
@@ -157,16 +180,6 @@ def unique_pairs(pairs: pa.Table) -> tuple[Ints, Ints]:
             first.append(row)
         inverse[row] = k
     return np.array(first, dtype=np.int32), inverse
-
-
-def claim_bounds(pairs: pa.Table) -> list[int]:
-    """Rows where a new claim begins, and the number of rows: pairs of a claim stand together."""
-    if not pairs.num_rows:
-        return [0, 0]
-    request = np.asarray(as_array(pairs.column("request_id")).dictionary_encode().indices)
-    index = np.asarray(pairs.column("claim_index"))
-    begins = np.flatnonzero((request[1:] != request[:-1]) | (index[1:] != index[:-1])) + 1
-    return [0, *begins.tolist(), pairs.num_rows]
 
 
 def _list_of(arrays: list[Ints]) -> pa.ListArray:

@@ -119,13 +119,13 @@ def make_claims(
 def make_scores(
     log: pa.Table, claims: pa.Table, models: Models, config: Config, tick: Tick
 ) -> tuple[pa.Table, dict[str, int]]:
-    """records.SCORES of the evidence pairs: single windows, then the joined ones of what no window entails.
+    """records.SCORES of the evidence pairs: windows and covers, then other covers for what none of them carries.
 
     Beside them what the judge was asked for about those pairs and no row tells: pairs and tokens of claims in other
     words (rewordings, rivals).
     """
     judge = _needed(models.judge, "judge")
-    found, unpaired = evidence.window_pairs(
+    found = evidence.evidence_pairs(
         log,
         claims,
         encode=judge.encode,
@@ -133,33 +133,39 @@ def make_scores(
         config=config.evidence,
         unk_id=judge.unk_id,
     )
-    single, probs_P3 = pairs.judge_pairs(found, judge.probabilities)
-    single, reworded = _with_reworded(log, claims, found, single, judge, config)
-    single, rivalled = _with_rivals(log, claims, found, single, judge, config)
-    tick("pairs", single.num_rows)
-    carries = _carrying(log, claims, single, config)
-    found_joined = evidence.joined_pairs(found, probs_P3, config.evidence, carries=carries)
-    joined, _ = pairs.judge_pairs(found_joined, judge.probabilities)
-    joined, joined_rivalled = _with_rivals(log, claims, found_joined, joined, judge, config)
-    tick("pairs", joined.num_rows)
-    asked = reworded, rivalled, joined_rivalled
+    first, asked = _judged(log, claims, found.pairs, judge, config)
+    tick("pairs", first.num_rows)
+    retries = pair_rules.without_claims(found.retries, first, _carrying(log, claims, first, config))
+    retried, asked_again = _judged(log, claims, retries, judge, config)
+    tick("pairs", retried.num_rows)
+    variants = pa.concat_tables([*asked, *asked_again])
     counts = {
-        "n_variant_pairs": sum(variants.num_rows for variants in asked),
-        "n_variant_tokens": sum(pc.sum(variants.column("n_tokens")).as_py() or 0 for variants in asked),
+        "n_variant_pairs": variants.num_rows,
+        "n_variant_tokens": pc.sum(variants.column("n_tokens")).as_py() or 0,
     }
-    return pa.concat_tables([single, joined, unpaired]), counts
+    return pa.concat_tables([first, retried, found.unpaired]), counts
 
 
-def _carrying(log: pa.Table, claims: pa.Table, scores: pa.Table, config: Config) -> Bools:
-    """Beside `scores`: the window entails its claim surely, holds its values, and no rival of theirs more surely.
+def _judged(
+    log: pa.Table, claims: pa.Table, found: pa.Table, judge: Judge, config: Config
+) -> tuple[pa.Table, tuple[pa.Table, pa.Table]]:
+    """SCORES of the pairs `found`, and of the variants of their claims that were asked for beside them."""
+    scores, _ = pairs.judge_pairs(found, judge.probabilities)
+    scores, reworded = _with_reworded(log, claims, found, scores, judge, config)
+    scores, rivalled = _with_rivals(log, claims, found, scores, judge, config)
+    return scores, (reworded, rivalled)
+
+
+def _carrying(log: pa.Table, claims: pa.Table, scores: pa.Table, config: Config) -> pa.Array:
+    """Beside `scores`: the premise entails its claim surely, holds its values, and no rival of theirs more surely.
 
     Stricter than any `[verdicts]`, on which scores must not depend.
     """
-    sure = pair_rules.holds(scores, pair_rules.surely(config.evidence.join_below))
+    sure = pair_rules.holds(scores, pair_rules.surely(config.evidence.carried_at))
     missing = signals.lacking(log, claims, scores, values_of=sure).column("missing_values")
-    holds = np.asarray(pc.equal(pc.list_value_length(missing), 0).fill_null(False))
+    holds = pc.equal(pc.list_value_length(missing), 0).fill_null(False)
     rivalled = pc.greater(scores.column("p_rival"), scores.column("p_entailment")).fill_null(False)
-    return np.asarray(holds & ~np.asarray(rivalled))
+    return pc.and_(holds, pc.invert(rivalled))
 
 
 def _with_reworded(
@@ -171,7 +177,7 @@ def _with_reworded(
     """
     in_doubt = pair_rules.holds(
         scores,
-        ~pair_rules.surely(config.evidence.join_below) & (pl.col("overlap") >= rewording.LEAST_OVERLAP),
+        ~pair_rules.surely(config.evidence.carried_at) & (pl.col("overlap") >= rewording.LEAST_OVERLAP),
     )
     asked = log, claims, found, scores, in_doubt
     tried, variants, probs_P3 = _judge_variants(*asked, rewording.reworded_claims, judge, config)

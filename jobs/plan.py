@@ -20,10 +20,10 @@ from claimscore.jobs.store import Store, fingerprint_of
 STAGE_VERSIONS = {
     "quarantine": "1",
     "claims": "3",
-    "scores": "4",
+    "scores": "5",
     "sample_scores": "3",
     "referee": "5",
-    "verdicts": "7",
+    "verdicts": "8",
     "answers": "4",
     "metrics": "1",
 }

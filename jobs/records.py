@@ -64,7 +64,7 @@ class Rule(StrEnum):
     NLI = "nli"
     """The judge, on a chunk that the claim does not cite."""
     NLI_JOINED = "nli_joined"
-    """The judge, on several windows joined (multi-hop)."""
+    """The judge, on several passages joined (multi-hop)."""
     NUMBER_VETO = "number_veto"
     """The judge said entailed, but a number, date or unit of the claim is in no entailing premise."""
     RIVAL_VALUE = "rival_value"
@@ -294,7 +294,7 @@ SCORES = _schema(
     ("p_rival", _float),
     ("error", _string),
 )
-"""`premise` holds one span for a window, several for windows joined, and spans with chunk_index -1 into the
+"""`premise` holds one span for a passage, several where sentences were joined, and spans with chunk_index -1 into the
 sample `sample_index` for a sample pair. Where `error` is set (`claim_too_long`, `nan`, `no_context`, `unknown_script`, `code`)
 the probabilities are null. `rival` is another value of the premise, of the kind of a value of the claim, and `p_rival` the
 probability that the premise entails the claim with that value in its place; of several the one with the highest."""

@@ -89,7 +89,10 @@ def _with_verdict(frame: pl.DataFrame, config: VerdictsConfig) -> pl.DataFrame:
         pl.col("verdict") == Verdict.CONTRADICTED,
     )
     by_judge = (
-        pl.when(is_supported & (pl.col("supports_n_spans") > 1))
+        pl.when(
+            (is_supported & (pl.col("supports_n_spans") > 1))
+            | (is_contradicted & (pl.col("contradicts_n_spans") > 1))
+        )
         .then(pl.lit(Rule.NLI_JOINED.value))
         .when(
             (is_supported & pl.col("supports_is_cited")) | (is_contradicted & pl.col("contradicts_is_cited"))

@@ -1,8 +1,8 @@
-"""Texts -> windows of whole sentences, as slices of token ids.
+"""Texts -> windows of whole sentences, and single sentences, as slices of token ids.
 
 Each distinct text is tokenised and split into sentences once, whoever asks for it; windows are cut once for each
-length limit. A sentence that is longer than the limit is cut in tokens, with a quarter of overlap. The module knows
-neither claims nor answers nor what a window will be used for.
+length limit. A sentence that is longer than the limit is cut in tokens, in windows with a quarter of overlap. The module
+knows neither claims nor answers nor what a window will be used for.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 
 from claimscore.jobs.config import EvidenceConfig
 
-Ints = np.ndarray[Any, np.dtype[np.int32]]
+Ints = np.ndarray[Any, np.dtype[np.signedinteger[Any]]]
 Bools = np.ndarray[Any, np.dtype[np.bool_]]
 Encode = Callable[[pa.Array], pa.Table]
 SentenceSpans = Callable[[pa.Array], pa.ListArray]
@@ -79,6 +79,11 @@ class Group:
         return np.array([window.row for window in self.windows], dtype=np.int32)
 
     @cached_property
+    def sizes(self) -> Ints:
+        """Tokens of each window."""
+        return np.diff(self._flat[1])
+
+    @cached_property
     def is_repeat(self) -> Bools:
         """Whether an earlier window has the same ids: judging it tells nothing new."""
         seen: dict[bytes, int] = {}
@@ -87,23 +92,42 @@ class Group:
 
     def shared(self, claims: Sequence[Ints]) -> Iterator[tuple[Ints, int]]:
         """Of each claim's token ids, each distinct one once: how many every window holds, (windows,), and of how many."""
-        longest = max(map(len, claims), default=0)
-        step = max(1, MAX_CELLS // max(1, longest * max(len(self.windows), len(claims))))
-        for first in range(0, len(claims), step):
-            some = claims[first : first + step]
-            wanted, at = np.unique(np.concatenate(some), return_inverse=True)
-            asks = np.zeros((len(some), len(wanted)), dtype=np.float32)
-            asks[np.repeat(np.arange(len(some)), [len(ids) for ids in some]), at.ravel()] = 1
-            holds = tokens_held(wanted, *self._flat).astype(np.float32)
+        for asks in asked(claims, len(self.windows)):
+            holds = self.holds(asks.wanted).astype(np.float32)
             yield from zip(
-                (asks @ holds.T).astype(np.int32), asks.sum(axis=1).astype(int).tolist(), strict=True
+                (asks.held.astype(np.float32) @ holds.T).astype(np.int32),
+                asks.held.sum(axis=1).tolist(),
+                strict=True,
             )
+
+    def holds(self, wanted: Ints) -> Bools:
+        """Which of the token ids `wanted` each window holds, (windows, wanted)."""
+        return tokens_held(wanted, *self._flat)
 
     @cached_property
     def _flat(self) -> tuple[Ints, Ints]:
         """The ids of all windows, and where each window's begin; one place more."""
         bounds = np.cumsum([0, *(len(window.ids) for window in self.windows)]).astype(np.int32)
         return np.concatenate([window.ids for window in self.windows]), bounds
+
+
+class Asked(NamedTuple):
+    """Some claims in a row: their distinct token ids, ascending, and which of them each holds, (claims, ids)."""
+
+    wanted: Ints
+    held: Bools
+
+
+def asked(claims: Sequence[Ints], n_windows: int) -> Iterator[Asked]:
+    """The token ids of claims, so many claims at a time that their tables beside `n_windows` keep to MAX_CELLS."""
+    longest = max(map(len, claims), default=0)
+    step = max(1, MAX_CELLS // max(1, longest * max(n_windows, len(claims))))
+    for first in range(0, len(claims), step):
+        some = claims[first : first + step]
+        wanted, at = np.unique(np.concatenate(some), return_inverse=True)
+        held = np.zeros((len(some), len(wanted)), dtype=np.bool_)
+        held[np.repeat(np.arange(len(some)), [len(ids) for ids in some]), at.ravel()] = True
+        yield Asked(wanted, held)
 
 
 def tokens_held(wanted: Ints, ids: Ints, bounds: Ints) -> Bools:
@@ -154,8 +178,8 @@ class Texts:
     config: EvidenceConfig
     cut: list[Window]
     """Every window, once."""
-    cache: dict[tuple[int, int], list[Window]]
-    groups: dict[tuple[int, int, int], Group]
+    cache: dict[tuple[int, _Cut], list[Window]]
+    groups: dict[tuple[int, int, _Cut], Group]
     """Of the answer asked for last: its claims come one after the other."""
 
     @classmethod
@@ -188,44 +212,61 @@ class Texts:
 
     def windows(self, lo: int, hi: int, limit: int) -> Group:
         """The windows of at most `limit` tokens of the texts lo:hi."""
-        if (lo, hi, limit) not in self.groups:
+        config = self.config
+        return self._group(lo, hi, _Cut(limit, config.window_sentences, config.overlap_sentences, limit // 4))
+
+    def sentences(self, lo: int, hi: int, limit: int) -> Group:
+        """The single sentences of the texts lo:hi, those of over `limit` tokens cut."""
+        return self._group(lo, hi, _Cut(limit, 1, 0, 0))
+
+    def _group(self, lo: int, hi: int, how: _Cut) -> Group:
+        if (lo, hi, how) not in self.groups:
             if any(key[:2] != (lo, hi) for key in self.groups):
                 self.groups.clear()
-            found = [(k - lo, window) for k in range(lo, hi) for window in self._of_text(k, limit)]
+            found = [(k - lo, window) for k in range(lo, hi) for window in self._of_text(k, how)]
             places = np.array([place for place, _ in found], dtype=np.int32)
-            self.groups[lo, hi, limit] = Group(places, [window for _, window in found])
-        return self.groups[lo, hi, limit]
+            self.groups[lo, hi, how] = Group(places, [window for _, window in found])
+        return self.groups[lo, hi, how]
 
-    def _of_text(self, k: int, limit: int) -> list[Window]:
-        key = (int(self.index[k]), limit)
+    def _of_text(self, k: int, how: _Cut) -> list[Window]:
+        key = (int(self.index[k]), how)
         if key not in self.cache:
             ids, starts, ends, _ = self.tokens.of_text(key[0])
             rows = itertools.count(len(self.cut))
             self.cache[key] = [
                 Window(start, end, ids[first:stop], row)
                 for (start, end, first, stop), row in zip(
-                    _cuts(starts, ends, self.spans.of_text(key[0]), limit, self.config), rows, strict=False
+                    _cuts(starts, ends, self.spans.of_text(key[0]), how), rows, strict=False
                 )
             ]
             self.cut.extend(self.cache[key])
         return self.cache[key]
 
 
+class _Cut(NamedTuple):
+    """How a text is cut: tokens and sentences of a window, sentences that two share, and tokens where one is cut."""
+
+    limit: int
+    n_sentences: int
+    n_shared: int
+    n_shared_tokens: int
+
+
 def _cuts(
-    starts: Ints, ends: Ints, spans: list[tuple[int, int, int, int]], limit: int, config: EvidenceConfig
+    starts: Ints, ends: Ints, spans: list[tuple[int, int, int, int]], how: _Cut
 ) -> Iterator[tuple[int, int, int, int]]:
-    """Windows of whole sentences of a text, each of at most `limit` tokens; a longer sentence is cut in tokens.
+    """Windows of whole sentences of a text; a sentence that is longer than the limit is cut in tokens.
 
     Gives start and end in the text, and the first token and the one after the last.
     """
     lo, hi = [first for _, _, first, _ in spans], [stop for *_, stop in spans]
-    i, n = 0, len(spans)
+    i, n, limit = 0, len(spans), how.limit
     while i < n:
-        j = min(i + config.window_sentences, n)
+        j = min(i + how.n_sentences, n)
         while j > i + 1 and hi[j - 1] - lo[i] > limit:
             j -= 1
         if hi[j - 1] - lo[i] > limit:
-            for cut in range(lo[i], hi[i], max(1, limit - limit // 4)):
+            for cut in range(lo[i], hi[i], max(1, limit - how.n_shared_tokens)):
                 stop = min(cut + limit, hi[i])
                 yield max(int(starts[cut]), spans[i][0]), min(int(ends[stop - 1]), spans[i][1]), cut, stop
                 if stop == hi[i]:
@@ -234,7 +275,7 @@ def _cuts(
             yield spans[i][0], spans[j - 1][1], lo[i], hi[j - 1]
         if j == n:
             break
-        i = max(i + 1, j - config.overlap_sentences)
+        i = max(i + 1, j - how.n_shared)
 
 
 def as_array(column: pa.ChunkedArray | pa.Array) -> pa.Array:

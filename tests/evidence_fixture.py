@@ -70,7 +70,7 @@ def some_claims(*claims: tuple[str, str, list[str]]) -> pa.Table:
     return pa.Table.from_pylist(rows, schema=CLAIMS)
 
 
-def pair_up(log: pa.Table, claims: pa.Table, **settings_: int) -> tuple[pa.Table, pa.Table]:
-    """window_pairs with the stub tokenizer."""
+def pair_up(log: pa.Table, claims: pa.Table, **settings_: float) -> evidence.Found:
+    """evidence_pairs with the stub tokenizer."""
     config = EvidenceConfig(**settings_)
-    return evidence.window_pairs(log, claims, encode=JUDGE.encode, sentence_spans=spans, config=config)
+    return evidence.evidence_pairs(log, claims, encode=JUDGE.encode, sentence_spans=spans, config=config)

@@ -42,7 +42,7 @@ def test_a_goal_that_no_threshold_reaches_is_said():
 
 
 def test_a_threshold_stays_within_what_the_evidence_stage_allows():
-    """Below rivals_above and above join_below scores mean something else."""
+    """Below rivals_above and above carried_at scores mean something else."""
     fit = fit_threshold(fixture.labelled(SCORES, SUPPORTED), Goal("recall", 1.0), lowest=0.3, highest=0.5)
 
     assert (fit.threshold, fit.reached) == (0.5, False)

@@ -97,7 +97,7 @@ def test_scores_above_the_threshold_are_the_verdicts_of_the_job(config: Config):
 def test_no_threshold_is_fitted_where_the_evidence_stage_does_not_look(config: Config, labelled: str):
     """Between the scores of the stub lies 0.45; with rivals asked from 0.7 on, no threshold below is tested enough."""
     narrow = jobs_fixture.make_config(
-        Path(config.path).parent, "evidence.rivals_above=0.7", "evidence.join_below=0.95"
+        Path(config.path).parent, "evidence.rivals_above=0.7", "evidence.carried_at=0.95"
     )
 
     found = run(narrow, labelled, goals={"precision": 0.9})

@@ -76,7 +76,7 @@ def test_a_key_or_type_that_is_wrong_is_named(tmp_path, sections, message):
                 "raise the window or lower the limit"
             ),
         ),
-        ("evidence.join_below=-0.5", "[evidence] join_below = -0.5, expected 0 to 1"),
+        ("evidence.carried_at=-0.5", "[evidence] carried_at = -0.5, expected 0 to 1"),
         (
             "evidence.overlap_sentences=3",
             "[evidence] overlap_sentences = 3 is not below window_sentences = 3; the windows would never move on",
@@ -110,8 +110,8 @@ def test_a_key_or_type_that_is_wrong_is_named(tmp_path, sections, message):
         (
             "verdicts.entailment=0.95",
             (
-                "the entailment threshold 0.95 is above [evidence] join_below = 0.9: a window between them would neither "
-                "support nor be joined with another; raise join_below"
+                "the entailment threshold 0.95 is above [evidence] carried_at = 0.9: a premise between them would neither "
+                "support nor be followed by other covers; raise carried_at"
             ),
         ),
         (

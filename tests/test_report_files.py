@@ -106,7 +106,7 @@ def test_a_second_series_stands_beside(out: str, tmp_path: Path):
     (tmp_path / "strict" / "model.safetensors").write_bytes(b"other")
     card = tmp_path / "strict.toml"
     card.write_text('name = "strict"\nmodel = "./strict"\nentailment = 0.99\n')
-    strict = run(jobs_fixture.make_config(tmp_path, "evidence.join_below=1", judge=str(card)))
+    strict = run(jobs_fixture.make_config(tmp_path, "evidence.carried_at=1", judge=str(card)))
 
     arguments = ("--out", out, "--series", "stub", "--compare", "strict")
     other = json.loads(report(*arguments, "--format", "json").stdout)["comparison"]

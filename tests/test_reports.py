@@ -282,7 +282,7 @@ def test_compare_counts_flips(tmp_path: Path, out: str):
     (tmp_path / "other" / "model.safetensors").write_bytes(b"other")
     card = tmp_path / "other.toml"
     card.write_text('name = "strict"\nmodel = "./other"\nentailment = 0.99\n')
-    second = run(jobs_fixture.make_config(tmp_path, "evidence.join_below=1", judge=str(card)))
+    second = run(jobs_fixture.make_config(tmp_path, "evidence.carried_at=1", judge=str(card)))
 
     result = CliRunner().invoke(main, ["compare", first, second, "--out", out, "--json"])
 

@@ -1,0 +1,134 @@
+"""Covers: sentences that together hold a claim, whatever else is there, within their room."""
+
+from __future__ import annotations
+
+import evidence_fixture as fixture
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from claimscore.jobs import evidence
+from claimscore.jobs.covers import MAX_SENTENCES, covers
+
+WORDS, _chunks, pair_up = fixture.WORDS, fixture.windows, fixture.pair_up
+a_log, some_claims = fixture.a_log, fixture.some_claims
+
+
+def cover(holds: list[list[int]], sizes: list[int] | None = None, room: int = 100) -> list[int]:
+    """The cover of a claim of four tokens by sentences that hold these."""
+    held = np.array([[k in tokens for k in range(4)] for tokens in holds], np.bool_).reshape(-1, 4)
+    sizes_ = np.array(sizes or [10] * len(held), np.int64)
+    taken = covers(np.ones((1, 4), np.bool_), held, sizes_, np.ones((1, len(held)), np.bool_), room)
+    return np.flatnonzero(taken[0]).tolist()
+
+
+@pytest.mark.parametrize(
+    ("holds", "expected"),
+    [
+        ([], []),
+        ([[]], []),
+        ([[0, 1], [2, 3]], [0, 1]),
+        ([[0, 1], [0, 1], [2]], [0, 2]),  # of equal ones the earlier
+        ([[0], [1], [0, 1, 2], [3]], [2, 3]),  # what adds most comes first, what adds nothing never
+    ],
+)
+def test_a_sentence_is_taken_for_what_it_adds(holds: list[list[int]], expected: list[int]):
+    """Greedy by new tokens of the claim; none without any."""
+    assert cover(holds) == expected
+
+
+def test_a_cover_keeps_to_its_room():
+    """A sentence that does not fit beside the others is passed over for one that does; the first is always taken."""
+    assert cover([[0, 1], [2, 3], [2]], [60, 60, 40]) == [0, 2]
+    assert cover([[0, 1], [2]], [500, 1]) == [0]
+
+
+def test_so_many_sentences_are_looked_at_and_no_more():
+    """A thousand sentences that do not fit cost no more than so many."""
+    n = 3 * MAX_SENTENCES
+    holds = np.ones((n + 1, 2), np.bool_)
+    holds[1:, 0] = False
+    holds[0, 1] = False
+    sizes = np.array([10, *[100] * (n - 1), 1], np.int64)
+
+    taken = covers(np.ones((1, 2), np.bool_), holds, sizes, np.ones((1, n + 1), np.bool_), 50)
+
+    assert np.flatnonzero(taken).tolist() == [0]
+
+
+def test_claims_have_covers_of_their_own_sentences():
+    """Two claims at once, the second of which may not hold the first sentence."""
+    asks = np.array([[1, 0], [1, 1]], np.bool_)
+    holds = np.array([[1, 1], [1, 0], [0, 1]], np.bool_)
+    may = np.array([[1, 1, 1], [0, 1, 1]], np.bool_)
+
+    assert covers(asks, holds, np.array([1, 1, 1]), may, 9).tolist() == [
+        [True, False, False],
+        [False, True, True],
+    ]
+
+
+def premises(log: pa.Table, claim: str, cited: list[str] | None = None) -> tuple[list[str], list[str]]:
+    """What `claim` is judged against first, and what if none of it carries the claim."""
+    found = pair_up(log, some_claims(("r0", claim, cited or [])))
+    first, retries = (evidence.premise_texts(pairs, log).to_pylist() for pairs in found[:2])
+    return first, retries
+
+
+def test_halves_in_two_chunks_are_one_premise():
+    """Sentences of several chunks, in document order; those between them are left out."""
+    log = a_log(["The lab is on floor four.", "Nothing of interest.", "Floor four is closed. Doors open."])
+
+    first, retries = premises(log, "The lab is on floor four and closed.")
+
+    assert first[-1] == "The lab is on floor four. Floor four is closed."
+    assert retries == ["Floor four is closed."]  # without the first; without the third it is a window again
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.lists(_chunks, min_size=1, max_size=5), _chunks, st.integers(0, 5))
+def test_no_single_chunk_takes_away_the_best_cover(chunks: list[str], another: str, at: int):
+    """Whatever one more chunk says and wherever it stands, what was the cover is among the premises still."""
+    claim = " ".join(WORDS)
+    before, _ = premises(a_log(chunks), claim)
+    first, retries = premises(a_log([*chunks[:at], another, *chunks[at:]]), claim)
+
+    assert before[-1] in {*first, *retries}
+
+
+def test_a_cover_of_cited_chunks_alone():
+    """What only the cited chunks say is a premise of its own: it tells a miscited claim from a supported one."""
+    log = a_log(
+        ["Floor four is closed.", "The lab is on floor four and closed.", "The lab is on floor four."]
+    )
+
+    first, _ = premises(log, "The lab is on floor four and closed.", ["c0", "c2"])
+    found = pair_up(log, some_claims(("r0", "The lab is on floor four and closed.", ["c0", "c2"]))).pairs
+
+    assert "Floor four is closed. The lab is on floor four." in first
+    cited = dict(zip(first, found["is_cited"].to_pylist(), strict=True))
+    assert cited == {
+        "The lab is on floor four.": True,
+        "Floor four is closed.": True,
+        "The lab is on floor four and closed.": False,
+        "Floor four is closed. The lab is on floor four.": True,
+    }
+
+
+def test_sentences_in_a_row_are_one_span():
+    """A cover in one piece is quoted as one passage."""
+    log = a_log(["The lab is on floor four. It is closed. " + "Other things stand here. " * 3])
+
+    found = pair_up(log, some_claims(("r0", "On floor four it is closed.", []))).pairs
+
+    assert found["premise"].to_pylist()[-1] == [{"chunk_index": 0, "start": 0, "end": 39}]
+    assert evidence.premise_texts(found, log).to_pylist()[-1] == "The lab is on floor four. It is closed."
+
+
+def test_a_cover_that_is_a_window_is_judged_once():
+    """A chunk of one sentence is no second premise."""
+    first, retries = premises(a_log(["The gate opens at noon."]), "The gate opens at noon.")
+
+    assert (first, retries) == (["The gate opens at noon."], [])
