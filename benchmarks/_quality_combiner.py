@@ -27,16 +27,16 @@ def features(found: Pool) -> np.ndarray:
 
 
 def fit_weights(found: Pool, labelled: Labelled, use: Sequence[int], rows: np.ndarray) -> np.ndarray:
-    """Weights of the features `use` (the others 0), from the cases of the mask `rows`; parts must be whole claims."""
+    """Weights of the features `use` (the others 0), from the cases of the mask `rows`."""
     every = features(found)
     columns = list(use)
     scale = every[:, columns].std(axis=0) + 1e-9
     x = every[:, columns] / scale
     scores, weights = found.margin, np.zeros(len(columns))
     for _ in range(ROUNDS):
-        best = found.first_of(scores, 1)
+        best = found.first_of(scores)
         of_case = np.zeros((found.n_cases, len(columns)))
-        of_case[found.part[best]] = x[best]
+        of_case[found.case[best]] = x[best]
         weights = _ordering(of_case, labelled, rows)
         scores = x @ weights
     out = np.zeros(len(FEATURES))

