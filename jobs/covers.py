@@ -15,7 +15,7 @@ import numpy as np
 from claimscore.jobs.windows import MAX_CELLS, Bools, Ints
 
 MAX_SENTENCES = 32
-"""Sentences that are looked at for one cover: those that do not fit beside what was taken count too."""
+"""Of one cover: more are a heap of words."""
 
 
 def covers(asks: Bools, holds: Bools, sizes: Ints, may: Bools, room: int) -> Bools:
@@ -36,24 +36,22 @@ def covers(asks: Bools, holds: Bools, sizes: Ints, may: Bools, room: int) -> Boo
     held = holds.astype(np.float32)
     for first in range(0, len(asks), step):
         some = slice(first, first + step)
-        _cover(asks[some].astype(np.float32), held, sizes, may[some].copy(), room, taken[some])
+        _cover(asks[some].astype(np.float32), held, sizes, may[some], room, taken[some])
     return taken
 
 
 def _cover(left: np.ndarray, held: np.ndarray, sizes: Ints, may: Bools, room: int, taken: Bools) -> None:
-    """Fills `taken`; `left` (1 where a token is not covered yet) and `may` are used up."""
+    """Fills `taken`; `left`, 1 where a token is not covered yet, is used up."""
     rows = np.arange(len(left))
     used = np.zeros(len(left), dtype=np.int64)
     for _ in range(MAX_SENTENCES):
-        gains = (left[rows] @ held.T) * may[rows]
+        fits = (used[rows, None] + sizes <= room) | (used[rows, None] == 0)
+        gains = (left[rows] @ held.T) * (may[rows] & fits)
         if not gains.size:
             return
         best = gains.argmax(axis=1)
         adds = gains[np.arange(len(rows)), best] > 0
         rows, best = rows[adds], best[adds]
-        may[rows, best] = False
-        fits = (used[rows] == 0) | (used[rows] + sizes[best] <= room)
-        fitting, sentence = rows[fits], best[fits]
-        taken[fitting, sentence] = True
-        used[fitting] += sizes[sentence]
-        left[fitting] *= 1 - held[sentence]
+        taken[rows, best] = True
+        used[rows] += sizes[best]
+        left[rows] *= 1 - held[best]

@@ -1,18 +1,13 @@
 """Claims x chunks -> the (premise, claim) pairs that are judged, as token ids.
 
-A claim meets two kinds of premise: the windows of whole sentences that share most with it, which say what a single
-passage says and whose it is; and a cover (covers.py), sentences from anywhere that together hold what the claim speaks
-of. Which is chosen is told by shared tokens, a cheap order and never a verdict; a claim is never cut. Every text is
-tokenised once; pairs are slices of those ids, so nothing is searched for in text afterwards. The module knows no model
-and no threshold of a verdict. Several granularities and taking the maximum over premises: Laban et al. 2022 (SummaC,
-arXiv:2111.09525), tables 5 and 6; evidence as a set of sentences: Thorne et al. 2018 (FEVER, arXiv:1803.05355).
-A few lines over 300: the pairs of claims and of samples share all that is private here.
+A claim meets windows of single passages and covers made of several (premises.py says which). A claim is never cut.
+Every text is tokenised once; pairs are slices of those ids, so nothing is searched for in text afterwards. The module
+knows no model and no threshold of a verdict.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from functools import cache
 from itertools import groupby, pairwise
 from typing import NamedTuple
@@ -22,20 +17,17 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from claimscore.jobs.config import EvidenceConfig
-from claimscore.jobs.covers import covers
-from claimscore.jobs.pairs import Floats, FoundPairs
+from claimscore.jobs.pairs import FoundPairs
+from claimscore.jobs.premises import Claims, add_covers, add_windows
 from claimscore.jobs.records import SCORES, SPAN
 from claimscore.jobs.windows import (
     N_SPECIAL_TOKENS,
     Bools,
     Encode,
-    Group,
-    Ints,
     SentenceSpans,
     Texts,
     Tokens,
     as_array,
-    asked,
     list_array,
     list_offsets,
 )
@@ -102,117 +94,18 @@ def evidence_pairs(
         if not windows.windows:
             errors.update(dict.fromkeys(rows, "no_context"))
             continue
-        ids = [tokens.of_text(row)[0] for row in rows]
-        cited = np.array([_cited(cited_ids[row], chunk_ids[lo:hi]) for row in rows])
-        seen = _add_windows(found, rows, windows, ids, cited, config)
+        ids, cited = [tokens.of_text(row)[0] for row in rows], _cited(cited_ids, rows, chunk_ids[lo:hi])
+        few = Claims(rows, ids, cited, [set() for _ in rows])
+        add_windows(found, few, windows, config)
         room = min(limit, config.cover_tokens)
-        sentences = texts.sentences(lo, hi, room)
-        at = 0
-        for asks in asked(ids, len(sentences.windows)):
-            some = slice(at, at + len(asks.held))
-            at = some.stop
-            holds = sentences.holds(asks.wanted)
-            few = _Few(rows[some], seen[some], sentences, asks.held, holds, cited[some], room)
-            _add_covers(found, retries, few)
+        add_covers(found, retries, few, texts.sentences(lo, hi, room), room)
     return Found(found.table(texts.cut), retries.table(texts.cut), _unpaired(claims, errors))
 
 
-Span = tuple[int, int, int] | bytes
-"""Chunk, start and end of a premise; where it is not in one piece, which sentences it is made of."""
-
-
-def _add_windows(
-    found: FoundPairs, rows: list[int], group: Group, ids: list[Ints], cited: Bools, config: EvidenceConfig
-) -> list[set[Span]]:
-    """Pair the claims `rows` of one answer with its windows, and give what each was paired with.
-
-    `cited` says which chunks each claim cites, (claims, chunks).
-    """
-    seen: list[set[Span]] = []
-    for row, cites, (counts, n_tokens) in zip(rows, cited, group.shared(ids), strict=True):
-        overlap = (counts / max(1, n_tokens)).astype(np.float32)
-        is_cited = cites[group.places]
-        sides = (np.flatnonzero(is_cited == side) for side in (True, False))
-        kept = np.sort(np.concatenate([_best(side, overlap, group.is_repeat, config) for side in sides]))
-        found.add(row, group.rows[kept], group.places[kept], is_cited=is_cited[kept], overlap=overlap[kept])
-        spans = (
-            (place, group.windows[k])
-            for k, place in zip(kept.tolist(), group.places[kept].tolist(), strict=True)
-        )
-        seen.append({(place, window.start, window.end) for place, window in spans})
-    return seen
-
-
-def _cited(cited_ids: list[str], chunk_ids: list[str]) -> Bools:
-    """Which chunks are among the cited ones."""
-    among = set(cited_ids)
-    return np.array([chunk_id in among for chunk_id in chunk_ids], np.bool_)
-
-
-def _best(among: Ints, overlap: Floats, is_repeat: Bools, config: EvidenceConfig) -> Ints:
-    """Of the windows `among` the one that shares most, and those that share enough; at most `max_windows`."""
-    order = among[np.lexsort((-overlap[among], is_repeat[among]))][: config.max_windows]
-    enough = (overlap[order] >= config.window_overlap) & ~is_repeat[order]
-    enough[:1] = True
-    best: Ints = order[enough]
-    return best
-
-
-@dataclass(frozen=True, slots=True)
-class _Few:
-    """Some claims of one answer beside its sentences."""
-
-    rows: list[int]
-    seen: list[set[Span]]
-    """The windows that each claim is paired with."""
-    sentences: Group
-    asks: Bools
-    """Which of W tokens each claim holds, (claims, W)."""
-    holds: Bools
-    """Which of them each sentence holds, (sentences, W)."""
-    cited: Bools
-    """Which chunks each claim cites, (claims, chunks)."""
-    room: int
-    """Tokens of a cover."""
-
-    def covers(self, of: Ints, may: Bools) -> Bools:
-        """The covers of the claims `of`, each from the sentences that it may hold, (of, sentences)."""
-        return covers(self.asks[of], self.holds, self.sentences.sizes, may, self.room)
-
-    def add(self, found: FoundPairs, of: Ints, taken: Bools) -> None:
-        """Pair the claims `of` with their covers; a premise that a claim has met already is left out."""
-        group = self.sentences
-        for k, of_cover in zip(of.tolist(), taken, strict=True):
-            at = np.flatnonzero(of_cover)
-            places = group.places[at]
-            if not len(at) or (key := _spans(group, at, places)) in self.seen[k]:
-                continue
-            self.seen[k].add(key)
-            share = np.count_nonzero(self.holds[at].any(axis=0) & self.asks[k]) / np.count_nonzero(
-                self.asks[k]
-            )
-            found.add(
-                self.rows[k],
-                group.rows[at],
-                places,
-                sizes=np.array([len(at)]),
-                is_cited=self.cited[k, places].any(keepdims=True),
-                overlap=np.array([share], np.float32),
-            )
-
-
-def _add_covers(found: FoundPairs, retries: FoundPairs, few: _Few) -> None:
-    """Pair some claims of one answer with their covers; into `retries` go the covers without a chunk of the first ones."""
-    places, cited = few.sentences.places, few.cited
-    everything = np.arange(len(few.rows))
-    best = few.covers(everything, np.ones((len(few.rows), len(places)), np.bool_))
-    few.add(found, everything, best)
-    partly = np.flatnonzero(cited.any(axis=1) & ~cited.all(axis=1))
-    few.add(found, partly, few.covers(partly, cited[partly][:, places]))
-    chunks = [np.unique(places[taken]) for taken in best]
-    owner = np.repeat(everything, [len(of_cover) for of_cover in chunks])
-    others = places != np.concatenate([*chunks, places[:0]])[:, None]
-    few.add(retries, owner, few.covers(owner, others))
+def _cited(cited_ids: list[list[str]], rows: list[int], chunk_ids: list[str]) -> Bools:
+    """Which chunks of an answer each of its claims cites, (rows, chunks)."""
+    cited = [set(cited_ids[row]) for row in rows]
+    return np.array([[chunk_id in of_claim for chunk_id in chunk_ids] for of_claim in cited], np.bool_)
 
 
 def sample_pairs(
@@ -308,13 +201,6 @@ def _by_answer(
     ]
     for (answer, limit), same in groupby(rows, key=lambda row: row[:2]):
         yield answer, limit, [row for _, _, row in same]
-
-
-def _spans(group: Group, at: Ints, places: Ints) -> Span:
-    """What tells a cover from others: the span of sentences in a row in one chunk, or which sentences they are."""
-    if places[0] == places[-1] and at[-1] - at[0] == len(at) - 1:
-        return int(places[0]), group.windows[at[0]].start, group.windows[at[-1]].end
-    return at.tobytes()
 
 
 def _unpaired(claims: pa.Table, errors: Mapping[int, str]) -> pa.Table:

@@ -45,17 +45,21 @@ def test_a_cover_keeps_to_its_room():
     assert cover([[0, 1], [2]], [500, 1]) == [0]
 
 
-def test_so_many_sentences_are_looked_at_and_no_more():
-    """A thousand sentences that do not fit cost no more than so many."""
-    n = 3 * MAX_SENTENCES
-    holds = np.ones((n + 1, 2), np.bool_)
-    holds[1:, 0] = False
-    holds[0, 1] = False
-    sizes = np.array([10, *[100] * (n - 1), 1], np.int64)
+def test_a_cover_has_so_many_sentences_and_no_more():
+    """A claim of a hundred words, each in a sentence of its own."""
+    n = 100
+    every = np.ones((1, n), np.bool_)
 
-    taken = covers(np.ones((1, 2), np.bool_), holds, sizes, np.ones((1, n + 1), np.bool_), 50)
+    taken = covers(every, np.eye(n, dtype=np.bool_), np.ones(n, np.int64), every, 1_000)
 
-    assert np.flatnonzero(taken).tolist() == [0]
+    assert np.flatnonzero(taken).tolist() == list(range(MAX_SENTENCES))
+
+
+@pytest.mark.parametrize("n", [1, 100])
+def test_sentences_that_do_not_fit_change_nothing(n: int):
+    """However many long ones hold more than what is taken beside the first."""
+    long = [[2, 3]] * n
+    assert cover([[0, 1], *long, [2]], [60, *[90] * n, 40]) == [0, n + 1]
 
 
 def test_claims_have_covers_of_their_own_sentences():

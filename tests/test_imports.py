@@ -87,7 +87,8 @@ MAY_IMPORT = {
     "llm": ("replies",),
     "replies": (),
     # Pairs and their scores.
-    "evidence": ("covers", "pairs", "windows"),
+    "evidence": ("pairs", "premises", "windows"),
+    "premises": ("covers", "pairs", "windows"),
     "covers": ("windows",),
     "pairs": ("windows",),
     "windows": (),

@@ -1,0 +1,137 @@
+"""The premises that the claims of one answer meet: windows of single passages, and covers made of several.
+
+The windows that share most with a claim say what one passage says, and whose it is. A cover (covers.py) is sentences from
+anywhere that together hold what the claim speaks of. Which is chosen is told by shared tokens, a cheap order and never
+a verdict. Several granularities and taking the maximum over premises: Laban et al. 2022 (SummaC, arXiv:2111.09525),
+tables 5 and 6; evidence as a set of sentences: Thorne et al. 2018 (FEVER, arXiv:1803.05355).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from claimscore.jobs.config import EvidenceConfig
+from claimscore.jobs.covers import covers
+from claimscore.jobs.pairs import Floats, FoundPairs
+from claimscore.jobs.windows import Bools, Group, Ints, asked
+
+Span = tuple[int, int, int] | bytes
+"""Chunk, start and end of a premise; where it is not in one piece, which sentences it is made of."""
+
+
+@dataclass(frozen=True, slots=True)
+class Claims:
+    """Some claims of one answer."""
+
+    rows: list[int]
+    """Which of all claims they are."""
+    ids: list[Ints]
+    """The token ids of each."""
+    cited: Bools
+    """Which chunks each cites, (claims, chunks)."""
+    met: list[set[Span]]
+    """The premises that each is paired with already; grows."""
+
+    def take(self, some: slice) -> Claims:
+        """Some of them."""
+        return Claims(self.rows[some], self.ids[some], self.cited[some], self.met[some])
+
+
+def add_windows(found: FoundPairs, claims: Claims, group: Group, config: EvidenceConfig) -> None:
+    """Pair each claim with the best windows of the chunks that it cites, and of the others."""
+    counted = group.shared(claims.ids)
+    for row, cites, met, (counts, n_tokens) in zip(
+        claims.rows, claims.cited, claims.met, counted, strict=True
+    ):
+        overlap = (counts / max(1, n_tokens)).astype(np.float32)
+        is_cited = cites[group.places]
+        sides = (np.flatnonzero(is_cited == side) for side in (True, False))
+        kept = np.sort(np.concatenate([_best(side, overlap, group.is_repeat, config) for side in sides]))
+        places = group.places[kept]
+        found.add(row, group.rows[kept], places, is_cited=is_cited[kept], overlap=overlap[kept])
+        windows = (group.windows[k] for k in kept.tolist())
+        met.update(
+            (place, window.start, window.end) for place, window in zip(places.tolist(), windows, strict=True)
+        )
+
+
+def _best(among: Ints, overlap: Floats, is_repeat: Bools, config: EvidenceConfig) -> Ints:
+    """Of the windows `among` the one that shares most, and those that share enough; at most `max_windows`."""
+    order = among[np.lexsort((-overlap[among], is_repeat[among]))][: config.max_windows]
+    enough = (overlap[order] >= config.window_overlap) & ~is_repeat[order]
+    enough[:1] = True
+    best: Ints = order[enough]
+    return best
+
+
+def add_covers(found: FoundPairs, retries: FoundPairs, claims: Claims, group: Group, room: int) -> None:
+    """Pair each claim with its cover and, where it cites some chunks only, with a cover of those.
+
+    Into `retries` go, for each chunk that the first cover has a sentence of, the cover without that chunk.
+
+    Args:
+        found: pairs that will be judged.
+        retries: pairs for claims that none of those carries.
+        claims: of one answer; what they are paired with already is left out.
+        group: the sentences of its chunks.
+        room: tokens of a cover.
+    """
+    first = 0
+    for asks in asked(claims.ids, len(group.windows)):
+        some = claims.take(slice(first, first + len(asks.held)))
+        first += len(some.rows)
+        made = _Covers(some, group, asks.held, group.holds(asks.wanted), room)
+        everything, places = np.arange(len(some.rows)), group.places
+        best = made.of(everything, np.ones((len(some.rows), len(places)), np.bool_))
+        made.add(found, everything, best)
+        partly = np.flatnonzero(some.cited.any(axis=1) & ~some.cited.all(axis=1))
+        made.add(found, partly, made.of(partly, some.cited[partly][:, places]))
+        chunks = [np.unique(places[taken]) for taken in best]
+        owner = np.repeat(everything, [len(of_cover) for of_cover in chunks])
+        others = places != np.concatenate([*chunks, places[:0]])[:, None]
+        made.add(retries, owner, made.of(owner, others))
+
+
+@dataclass(frozen=True, slots=True)
+class _Covers:
+    """Covers of some claims, from the sentences of their answer."""
+
+    claims: Claims
+    sentences: Group
+    asks: Bools
+    """Which of W tokens each claim holds, (claims, W)."""
+    holds: Bools
+    """Which of them each sentence holds, (sentences, W)."""
+    room: int
+
+    def of(self, claims: Ints, may: Bools) -> Bools:
+        """The covers of these claims, each from the sentences that it may hold, (claims, sentences)."""
+        return covers(self.asks[claims], self.holds, self.sentences.sizes, may, self.room)
+
+    def add(self, found: FoundPairs, claims: Ints, taken: Bools) -> None:
+        """Pair these claims with their covers; a premise that a claim has met already is left out."""
+        group = self.sentences
+        for k, of_cover in zip(claims.tolist(), taken, strict=True):
+            at = np.flatnonzero(of_cover)
+            if not len(at) or (key := _span(group, at)) in self.claims.met[k]:
+                continue
+            self.claims.met[k].add(key)
+            asks, places = self.asks[k], group.places[at]
+            share = np.count_nonzero(self.holds[at].any(axis=0) & asks) / np.count_nonzero(asks)
+            found.add(
+                self.claims.rows[k],
+                group.rows[at],
+                places,
+                sizes=np.array([len(at)]),
+                is_cited=self.claims.cited[k, places].any(keepdims=True),
+                overlap=np.array([share], np.float32),
+            )
+
+
+def _span(group: Group, at: Ints) -> Span:
+    first, last = int(at[0]), int(at[-1])
+    if group.places[first] == group.places[last] and last - first == len(at) - 1:
+        return int(group.places[first]), group.windows[first].start, group.windows[last].end
+    return at.tobytes()
