@@ -15,13 +15,13 @@ import polars as pl
 import pyarrow as pa
 from rich.console import Console
 
-from claimscore.jobs import alerts, reports, trend
+from claimscore.jobs import alerts, recipes, reports, trend
 from claimscore.jobs.config import StoreConfig
 from claimscore.jobs.errors import InputError, OutputError, one_line
 from claimscore.jobs.frames import as_frame
 from claimscore.jobs.gate_files import parse_drop
 from claimscore.jobs.progress import table
-from claimscore.jobs.report_words import counted, percent, points
+from claimscore.jobs.report_words import counted, otherwise_words, percent, points
 from claimscore.jobs.sending import Sender, checked_url, error_of
 from claimscore.jobs.store import Store
 
@@ -60,7 +60,13 @@ def run(
             manifest = store.manifest(file)
             made_at = manifest["made_at"] if manifest and file.date == date else None
     history = as_frame(pa.concat_tables(tables))
-    document = {"series": found, "made_at": made_at} | alerts.examine(history, date, metrics, worst)
+    otherwise = recipes.made_otherwise(store, found, set(history["date"]) - {date}, date)
+    alike = history.filter(~pl.col("date").is_in(list(otherwise)))
+    document: dict[str, Any] = {"series": found, "made_at": made_at}
+    document |= alerts.examine(alike, date, metrics, worst)
+    week = trend.days_before(date, alerts.MIN_DAYS)
+    document["gaps"] = sorted({*document["gaps"], *(day for day in otherwise if day >= week)})
+    document["made_otherwise"] = dict(sorted(otherwise.items()))
     return document | {"messages": messages(document)}, history.filter(pl.col("date") == date)
 
 
@@ -78,12 +84,20 @@ def messages(document: dict[str, Any]) -> list[str]:
     for status, words in (("unknown", "not judged"), ("learning", "not judged yet")):
         mine = [chart for chart in charts if chart["status"] == status]
         out += [f"{words}: {_name(chart)}: {chart['why']}" for chart in mine]
-    if document["gaps"]:
+    otherwise = document["made_otherwise"]
+    if otherwise:
+        spanned, names = otherwise_words(otherwise)
         out.append(
-            f"not judged: {_listed(document['gaps'])}: no rate of so recent a day, a change that began there would not show; "
+            f"not compared with {spanned}, made otherwise ({names}): what moves there is the measure; run them again"
+        )
+    gaps = [day for day in document["gaps"] if day not in otherwise]
+    if gaps:
+        out.append(
+            f"not judged: {_listed(gaps)}: no rate of so recent a day, a change that began there would not show; "
             "run it"
         )
-    missing = [d for d in document["missing_days"] if d != document["date"] and d not in document["gaps"]]
+    told = {document["date"], *document["gaps"], *otherwise}
+    missing = [day for day in document["missing_days"] if day not in told]
     if missing:
         out.append(f"days without any rate: {_listed(missing)}")
     if document["small_versions"]:

@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from rich.console import Console
 
-from claimscore.jobs import gate, golden, referee_words, reports
+from claimscore.jobs import gate, golden, recipes, referee_words, reports
 from claimscore.jobs.config import StoreConfig
 from claimscore.jobs.errors import InputError, reason_of
 from claimscore.jobs.layout import TableFile
@@ -90,7 +90,8 @@ def run(
         for name, counts in referees.items()
         if (fault := referee_words.gate_fault(counts or {}))
     ]
-    judged |= {"referee": referees, "failures": [*judged["failures"], *faults[:1]]}
+    faults = [*faults[:1], *_otherwise(store, *sides)]
+    judged |= {"referee": referees, "failures": [*judged["failures"], *faults]}
     return (
         {"candidate": sides[0], "baseline": sides[1], "max_drop": allowed} | judged | {"outcomes": outcomes}
     )
@@ -125,6 +126,24 @@ def _place(side: dict[str, str | None]) -> dict[str, str | None]:
     """The side, with its file in the one way that all its names come to: `base.json` is `./base.json`."""
     file = side.get("file")
     return side | {"file": str(Path(file).resolve()) if file else None}
+
+
+def _otherwise(store: Store, candidate: dict[str, str | None], baseline: dict[str, str | None]) -> list[str]:
+    """Why two days of one series cannot be compared; two series are compared because somebody asked for it."""
+    series, day, before = candidate["series"], candidate["date"], baseline["date"]
+    if (
+        candidate.get("file")
+        or baseline.get("file")
+        or series != baseline["series"]
+        or not (series and day and before)
+    ):
+        return []
+    names = recipes.made_otherwise(store, series, [before], day).get(before)
+    if not names:
+        return []
+    return [
+        f"the baseline's {before} was made otherwise than {day} ({', '.join(names)}), what moved may be the measure; run it again"
+    ]
 
 
 def _referee(store: Store, side: dict[str, str | None]) -> dict[str, int] | None:

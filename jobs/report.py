@@ -8,7 +8,9 @@ text of logs is in it as it was written, only cut. The module knows no file, no 
 from __future__ import annotations
 
 import statistics
+from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import polars as pl
@@ -42,6 +44,8 @@ class Night:
     """VERDICTS of the day; a claim that its answer repeats is counted once."""
     history: pa.Table
     """trend.HISTORY of the day and of days before it."""
+    otherwise: Mapping[str, list[str]]
+    """Days of the history that were made otherwise than the day -> what differs (recipes.py)."""
     quarantined: dict[str, int]
     """Reason -> rows of the day that could not be used."""
     n_shards: int
@@ -66,7 +70,8 @@ def collect(night: Night, comparison: dict[str, Any] | None = None) -> dict[str,
     counted = once(verdicts)
     ranked = flagged.rank(answers, verdicts)
     volume = _volume(night, answers, counted, history) | {"n_repeats": len(verdicts) - len(counted)}
-    deploys = trend.deploys(history)
+    deploys = [*trend.deploys(history), *_borders(history, night.otherwise)]
+    alike = history.filter(~pl.col("date").is_in(list(night.otherwise)))
     n_flagged = len(flagged.once_flagged(verdicts))
     listed = flagged.rows(ranked, verdicts)
     return {
@@ -76,9 +81,9 @@ def collect(night: Night, comparison: dict[str, Any] | None = None) -> dict[str,
         "out": night.out,
         "notices": _notices(night, volume, deploys),
         "volume": volume,
-        "rates": trend.headlines(history, night.date),
+        "rates": trend.headlines(alike, night.date),
         "lines": {name: trend.lines(history, name) for name in ("all", "prompt_version", "model")},
-        "deploys": deploys,
+        "deploys": sorted(deploys, key=lambda deploy: deploy["date"]),
         "concentration": concentration.concentrate(answers, counted),
         "worst": flagged.worst(ranked, verdicts),
         "n_flagged_answers": len(ranked),
@@ -86,6 +91,19 @@ def collect(night: Night, comparison: dict[str, Any] | None = None) -> dict[str,
         "n_flagged": n_flagged,
         "comparison": _comparison(comparison),
     }
+
+
+def _borders(history: pl.DataFrame, otherwise: Mapping[str, list[str]]) -> list[dict[str, str]]:
+    """The days from which on rates are made otherwise than on the day held before them, as deploys."""
+    days = sorted(set(history["date"]))
+    found = []
+    for before, day in pairwise(days):
+        if otherwise.get(before) != otherwise.get(day):
+            names = {*otherwise.get(before, ()), *otherwise.get(day, ())}
+            found.append(
+                {"date": day, "kind": trend.JUDGING, "name": f"judging otherwise: {', '.join(sorted(names))}"}
+            )
+    return found
 
 
 def _with_short_names(frame: pl.DataFrame) -> pl.DataFrame:
@@ -135,7 +153,7 @@ def _notices(night: Night, volume: dict[str, Any], deploys: list[dict[str, str]]
     """What a reader must know before any figure: (level, text); `stop` first, then `warn`, then `note`."""
     found = [*_trust(night, volume), *_unusual(night, volume)]
     for deploy in deploys:
-        if deploy["date"] == night.date:
+        if deploy["date"] == night.date and deploy["kind"] != trend.JUDGING:
             kind = deploy["kind"].replace("_", " ")
             found.append(("note", f"First day of {kind} {deploy['name']}"))
     if not volume["n_earlier_days"]:
@@ -198,6 +216,14 @@ def _unusual(night: Night, volume: dict[str, Any]) -> list[tuple[str, str]]:
             (
                 "warn",
                 f"{n_answers:,} answers; {usual:,.0f} are usual ({volume['n_earlier_days']} days before)",
+            )
+        )
+    if night.otherwise:
+        spanned, names = report_words.otherwise_words(night.otherwise)
+        found.append(
+            (
+                "warn",
+                f"No change is told against {spanned}, made otherwise ({names}): run them again to compare",
             )
         )
     if volume["n_quarantined"] > QUARANTINE_ALARM * (n_answers + volume["n_quarantined"]):

@@ -14,7 +14,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from claimscore.jobs import metrics, report, report_html, report_text, reports, trend
+from claimscore.jobs import metrics, recipes, report, report_html, report_text, reports, trend
 from claimscore.jobs.config import MetricsConfig, StoreConfig
 from claimscore.jobs.errors import InputError, OutputError
 from claimscore.jobs.frames import joined
@@ -71,13 +71,16 @@ def read_night(store: Store, date: str, series: str, *, is_current: bool) -> rep
     answers = joined(ANSWERS, (store.read(file) for file in files["answers"]))
     verdicts = joined(VERDICTS, (store.read(file) for file in files["verdicts"]))
     claimed = {file.shard_id for file in store.files("claims", date=date)}
+    history = _history(store, date, series, answers)
+    days = {day for day in history.column("date").to_pylist() if day != date}
     return report.Night(
         date=date,
         series=series,
         is_current=is_current,
         answers=answers,
         verdicts=verdicts,
-        history=_history(store, date, series, answers),
+        history=history,
+        otherwise=recipes.made_otherwise(store, series, days, date),
         quarantined=_quarantined(store, date),
         n_shards=len(claimed),
         n_unfinished=len(claimed - {file.shard_id for file in files["answers"]}),

@@ -15,7 +15,7 @@ from typing import Any
 
 import jinja2
 
-from claimscore.jobs import concentration, report_charts, report_words
+from claimscore.jobs import concentration, report_charts, report_words, trend
 from claimscore.jobs.flagged import MAX_CHARS
 
 MAX_GROUPS = 12
@@ -129,7 +129,7 @@ def _charts(document: dict[str, Any]) -> list[dict[str, Any]]:
     out = []
     for grouping, title in _CHARTS:
         lines = document["lines"][grouping]
-        marks = [deploy for deploy in document["deploys"] if deploy["kind"] == grouping]
+        marks = [deploy for deploy in document["deploys"] if deploy["kind"] in (grouping, trend.JUDGING)]
         if [line["name"] for line in lines] == [None]:  # a log that names none has but one line, that of all
             continue
         out.append(_rate_chart(title, lines, marks, "hallucination_rate", days))

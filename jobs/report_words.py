@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import shlex
+from collections.abc import Mapping
 from typing import Any
 
 NO_VALUE = "not known"
@@ -134,3 +135,10 @@ def volume_words(volume: dict[str, Any]) -> str:
     if volume["usual_answers"] is not None:
         text += f"; usual are {volume['usual_answers']:,.0f} answers"
     return text
+
+
+def otherwise_words(otherwise: Mapping[str, list[str]]) -> tuple[str, str]:
+    """The days and what differs, for people: (`3 days, 2026-11-25 to 2026-11-27`, `[verdicts], version of the scores`)."""
+    days = sorted(otherwise)
+    spanned = days[0] if len(days) == 1 else f"{len(days)} days, {days[0]} to {days[-1]}"
+    return spanned, ", ".join(sorted({name for names in otherwise.values() for name in names}))

@@ -47,6 +47,10 @@ class Rate:
     denominator: float
 
 
+JUDGING = "judging"
+"""The kind of a deploy that is not the log's: from that day on the rates themselves are made otherwise."""
+
+
 def days_before(day: str, n: int) -> str:
     """The day `n` days before `day`, both YYYY-MM-DD; the calendar's first where it begins later."""
     return str(dt.date.fromordinal(max(1, dt.date.fromisoformat(day).toordinal() - n)))

@@ -98,6 +98,7 @@ def night(
     claim_rows = claims_of(answer_rows) if claim_rows is None else claim_rows
     defaults: dict[str, Any] = {
         "is_current": True,
+        "otherwise": {},
         "quarantined": {},
         "n_shards": 1,
         "n_unfinished": 0,

@@ -272,7 +272,7 @@ def test_days_that_are_left_out_are_named():
     )
     rows += rates(range(13, 14), 0.1, 10, "canary\x1b[31m")
 
-    document = judged(rows, 13)
+    document = judged(rows, 13) | {"made_otherwise": {}}
     lines = alert_files.messages(document)
 
     assert (document["missing_days"], document["gaps"]) == ([date(3)], [])
@@ -434,7 +434,7 @@ def hook():
 def test_the_webhook_is_tried_until_it_takes_the_alert(hook):
     """503 and 429 are tried again, and `text` says what a chat program should show."""
     url = f"{hook.url}/services/SECRET"
-    document = judged(OUT_ROWS, 16) | {"series": "s"}
+    document = judged(OUT_ROWS, 16) | {"series": "s", "made_otherwise": {}}
     document["messages"] = alert_files.messages(document)
     codes = [503, 429, 200]
     hook.answer = lambda *_: (codes.pop(0), None)
@@ -461,7 +461,10 @@ def test_a_webhook_that_refuses_is_a_failure_without_its_url(hook):
 def test_a_hostile_version_calls_nobody_else(hook):
     """A name out of a log is no mention and no link in a chat program, and no escape on a terminal."""
     name = "<!channel> @here <http://x|y>\x1b[31m"
-    document = judged(rates(range(14), 0.1) + rates(range(14, 17), 0.3, 400, name), 16) | {"series": "s"}
+    document = judged(rates(range(14), 0.1) + rates(range(14, 17), 0.3, 400, name), 16) | {
+        "series": "s",
+        "made_otherwise": {},
+    }
     document["messages"] = alert_files.messages(document)
 
     alert_files.notify(document, f"{hook.url}/x")
