@@ -36,22 +36,25 @@ def covers(asks: Bools, holds: Bools, sizes: Ints, may: Bools, room: int) -> Boo
     held = holds.astype(np.float32)
     for first in range(0, len(asks), step):
         some = slice(first, first + step)
-        _cover(asks[some].astype(np.float32), held, sizes, may[some], room, taken[some])
+        _cover(asks[some].astype(np.float32), held, sizes, ~may[some], room, taken[some])
     return taken
 
 
-def _cover(left: np.ndarray, held: np.ndarray, sizes: Ints, may: Bools, room: int, taken: Bools) -> None:
-    """Fills `taken`; `left`, 1 where a token is not covered yet, is used up."""
-    rows = np.arange(len(left))
-    used = np.zeros(len(left), dtype=np.int64)
+def _cover(
+    open_tokens: np.ndarray, held: np.ndarray, sizes: Ints, barred: Bools, room: int, taken: Bools
+) -> None:
+    """Fills `taken`; `open_tokens` is 1 where a token is not covered yet."""
+    rows, left = np.arange(len(taken)), np.full(len(taken), np.iinfo(np.int64).max)
     for _ in range(MAX_SENTENCES):
-        fits = (used[rows, None] + sizes <= room) | (used[rows, None] == 0)
-        gains = (left[rows] @ held.T) * (may[rows] & fits)
+        gains = open_tokens @ held.T
         if not gains.size:
             return
+        gains[barred | (sizes > left[:, None])] = 0
         best = gains.argmax(axis=1)
         adds = gains[np.arange(len(rows)), best] > 0
-        rows, best = rows[adds], best[adds]
+        if not adds.all():
+            rows, best, left = rows[adds], best[adds], left[adds]
+            open_tokens, barred = open_tokens[adds], barred[adds]
         taken[rows, best] = True
-        used[rows] += sizes[best]
-        left[rows] *= 1 - held[best]
+        left = np.minimum(left, room) - sizes[best]
+        open_tokens *= 1 - held[best]

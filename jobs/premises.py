@@ -47,8 +47,9 @@ def add_windows(found: FoundPairs, claims: Claims, group: Group, config: Evidenc
     ):
         overlap = (counts / max(1, n_tokens)).astype(np.float32)
         is_cited = cites[group.places]
-        sides = (np.flatnonzero(is_cited == side) for side in (True, False))
-        kept = np.sort(np.concatenate([_best(side, overlap, group.is_repeat, config) for side in sides]))
+        sides = (np.flatnonzero(is_cited), np.flatnonzero(~is_cited))
+        best = [_best(side, overlap, group.is_repeat, config) for side in sides if len(side)]
+        kept = np.sort(np.concatenate(best))
         places = group.places[kept]
         found.add(row, group.rows[kept], places, is_cited=is_cited[kept], overlap=overlap[kept])
         windows = (group.windows[k] for k in kept.tolist())
@@ -84,14 +85,16 @@ def add_covers(found: FoundPairs, retries: FoundPairs, claims: Claims, group: Gr
         first += len(some.rows)
         made = _Covers(some, group, asks.held, group.holds(asks.wanted), room)
         everything, places = np.arange(len(some.rows)), group.places
-        best = made.of(everything, np.ones((len(some.rows), len(places)), np.bool_))
-        made.add(found, everything, best)
         partly = np.flatnonzero(some.cited.any(axis=1) & ~some.cited.all(axis=1))
-        made.add(found, partly, made.of(partly, some.cited[partly][:, places]))
-        chunks = [np.unique(places[taken]) for taken in best]
-        owner = np.repeat(everything, [len(of_cover) for of_cover in chunks])
-        others = places != np.concatenate([*chunks, places[:0]])[:, None]
-        made.add(retries, owner, made.of(owner, others))
+        of = np.concatenate([everything, partly])
+        may = np.concatenate(
+            [np.ones((len(everything), len(places)), np.bool_), some.cited[partly][:, places]]
+        )
+        taken = made.of(of, may)
+        made.add(found, of, taken)
+        in_chunk = places[:, None] == np.arange(some.cited.shape[1])
+        owner, chunk = np.nonzero(taken[: len(everything)].astype(np.float32) @ in_chunk.astype(np.float32))
+        made.add(retries, owner, made.of(owner, places != chunk[:, None]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,21 +115,24 @@ class _Covers:
 
     def add(self, found: FoundPairs, claims: Ints, taken: Bools) -> None:
         """Pair these claims with their covers; a premise that a claim has met already is left out."""
-        group = self.sentences
-        for k, of_cover in zip(claims.tolist(), taken, strict=True):
-            at = np.flatnonzero(of_cover)
-            if not len(at) or (key := _span(group, at)) in self.claims.met[k]:
+        group, asks = self.sentences, self.asks[claims]
+        sizes = taken.sum(axis=1)
+        covered = (taken.astype(np.float32) @ self.holds.astype(np.float32) > 0) & asks
+        overlap = (covered.sum(axis=1) / np.maximum(1, asks.sum(axis=1))).astype(np.float32)
+        is_cited: Bools = np.any(self.claims.cited[claims][:, group.places] & taken, axis=1)
+        every_at, bounds = np.nonzero(taken)[1], np.concatenate([[0], np.cumsum(sizes)]).tolist()
+        for k, claim in enumerate(claims.tolist()):
+            at, met = every_at[bounds[k] : bounds[k + 1]], self.claims.met[claim]
+            if not len(at) or (span := _span(group, at)) in met:
                 continue
-            self.claims.met[k].add(key)
-            asks, places = self.asks[k], group.places[at]
-            share = np.count_nonzero(self.holds[at].any(axis=0) & asks) / np.count_nonzero(asks)
+            met.add(span)
             found.add(
-                self.claims.rows[k],
+                self.claims.rows[claim],
                 group.rows[at],
-                places,
-                sizes=np.array([len(at)]),
-                is_cited=self.claims.cited[k, places].any(keepdims=True),
-                overlap=np.array([share], np.float32),
+                group.places[at],
+                sizes=sizes[k : k + 1],
+                is_cited=is_cited[k : k + 1],
+                overlap=overlap[k : k + 1],
             )
 
 
