@@ -128,7 +128,8 @@ def write(document: dict[str, Any], form: str, to: str | None) -> str | None:
     Args:
         document: of `make`.
         form: one of FORMS.
-        to: a file, or `-` for stdout; None: stdout, but for HTML `claimscore-<day>.html` here.
+        to: a file, or `-` for stdout; None: stdout, but for HTML `claimscore-<day>.html` here, with the series in the
+            name where it is not the one that dashboards read.
 
     Returns:
         The text to print: the report itself, or None where `to` names a file that was written.
@@ -147,5 +148,6 @@ def write(document: dict[str, Any], form: str, to: str | None) -> str | None:
 def target(document: dict[str, Any], form: str, to: str | None) -> Path | None:
     """The file to write; None: stdout."""
     if to is None:
-        return Path(f"claimscore-{document['date']}.html") if form == "html" else None
+        series = "" if document["is_current"] else f"-{document['series']}"
+        return Path(f"claimscore-{document['date']}{series}.html") if form == "html" else None
     return None if to == "-" else Path(to)

@@ -99,6 +99,13 @@ def test_an_ending_of_another_form_is_refused():
         form_of(None, "a.pdf")
 
 
+def other_series(out: str) -> str:
+    """The series that dashboards do not read."""
+    store = Store(out, StoreConfig(out=out))
+    (name,) = set(store.list_series()) - {store.current()}
+    return name
+
+
 def test_a_second_series_stands_beside(out: str, tmp_path: Path):
     """Agreement and flips against the series that --compare begins to name."""
     (tmp_path / "strict").mkdir()
@@ -114,6 +121,7 @@ def test_a_second_series_stands_beside(out: str, tmp_path: Path):
     assert (other["series"], other["n_flips"]) == (strict, len(other["flips"]))
     assert other["n_flips"] > 0
     assert f"Against judge series <bdi>{strict}</bdi>" in report(*arguments, "--to", "-").output
+    assert report(*arguments).output == f"wrote claimscore-2026-11-28-{other_series(out)}.html\n"
 
 
 def test_a_run_that_was_stopped_has_a_report(out: str, tmp_path: Path):
