@@ -11,7 +11,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from claimscore.jobs import apart, golden, logrows
+from claimscore.jobs import apart, golden, logrows, recipes
 from claimscore.jobs.config import Config
 from claimscore.jobs.layout import TableFile
 from claimscore.jobs.read import list_files
@@ -32,7 +32,8 @@ def evaluate(config: Config, gold: str, *, by: str, out: str | None, quiet: bool
         quiet: no progress.
 
     Returns:
-        The document of `golden.evaluate`, with kind, gold, series, out, n_rows, n_quarantined, failures.
+        The document of `golden.evaluate`, with kind, gold, series, out, n_rows, n_quarantined, failures, and made_by: what
+        the gate must find equal in another evaluation (recipes.py).
 
     Raises:
         ClaimscoreError: the run cannot be made, or nothing of the golden set can be read.
@@ -48,6 +49,8 @@ def evaluate(config: Config, gold: str, *, by: str, out: str | None, quiet: bool
         told = f"{n_quarantined} of {report['n_rows']} rows are not in the rates: quarantined, or their shard failed"
         document["warnings"].insert(0, told)
     of_run = {name: report[name] for name in ("series", "out", "n_rows", "failures")}
+    store = Store(mine.store.out, mine.store)
+    of_run["made_by"] = recipes.recipe(store, report["series"], apart.DAY)
     return (
         {"kind": golden.EVALUATION, "gold": shown(gold), "n_quarantined": n_quarantined} | of_run | document
     )

@@ -129,21 +129,25 @@ def _place(side: dict[str, str | None]) -> dict[str, str | None]:
 
 
 def _otherwise(store: Store, candidate: dict[str, str | None], baseline: dict[str, str | None]) -> list[str]:
-    """Why two days of one series cannot be compared; two series are compared because somebody asked for it."""
-    series, day, before = candidate["series"], candidate["date"], baseline["date"]
-    if (
-        candidate.get("file")
-        or baseline.get("file")
-        or series != baseline["series"]
-        or not (series and day and before)
-    ):
+    """Why the sides cannot be compared; two series of an output are, because somebody asked for it."""
+    if not (candidate.get("file") or baseline.get("file")) and candidate["series"] != baseline["series"]:
         return []
-    names = recipes.made_otherwise(store, series, [before], day).get(before)
-    if not names:
-        return []
-    return [
-        f"the baseline's {before} was made otherwise than {day} ({', '.join(names)}), what moved may be the measure; run it again"
-    ]
+    names = recipes.differing(_recipe(store, candidate), _recipe(store, baseline))
+    told = f"{side_words(baseline)} was made otherwise than {side_words(candidate)} ({', '.join(names)})"
+    return [f"{told}, what moved may be the measure; make it again"] if names else []
+
+
+def _recipe(store: Store, side: dict[str, str | None]) -> dict[str, str]:
+    """How a side was made; an evaluation of before that was written down says nothing."""
+    if path := side.get("file"):
+        found = _load(path).get("made_by", {})
+        if not isinstance(found, dict) or not all(isinstance(value, str) for value in found.values()):
+            raise InputError(
+                f"{path}: made_by is {str(found)[:40]!r}, expected names and fingerprints; evaluate again"
+            )
+        return found
+    day, series = side["date"], side["series"]
+    return recipes.recipe(store, series, day) if day and series else {}
 
 
 def _referee(store: Store, side: dict[str, str | None]) -> dict[str, int] | None:

@@ -31,17 +31,20 @@ def made_otherwise(store: Store, series: str, days: Iterable[str], than: str) ->
         Only the days that differ. A day of which no answers are held, as where old tables were deleted and their
         metrics kept, cannot be told and is not among them; without answers of `than` no day is.
     """
-    now = _recipe(store, series, than)
-    recipes = {day: _recipe(store, series, day) for day in days} if now else {}
-    return {
-        day: sorted(name for name in now.keys() | then.keys() if now.get(name) != then.get(name))
-        for day, then in recipes.items()
-        if then and then != now
-    }
+    now = recipe(store, series, than)
+    found = {day: differing(now, recipe(store, series, day)) for day in days}
+    return {day: names for day, names in found.items() if names}
 
 
-def _recipe(store: Store, series: str, day: str) -> Mapping[str, str]:
-    """What decided how a day was made: section or weights, or the version of a stage -> its fingerprint."""
+def differing(one: Mapping[str, str], other: Mapping[str, str]) -> list[str]:
+    """What differs between two recipes, sorted; nothing where one is not known, and so empty."""
+    if not one or not other:
+        return []
+    return sorted(name for name in one.keys() | other.keys() if one.get(name) != other.get(name))
+
+
+def recipe(store: Store, series: str, day: str) -> dict[str, str]:
+    """What decided how a day was made: section or weights, or the version of a stage -> its fingerprint; empty without answers."""
     shards = store.files("answers", date=day, series=series)
     if not shards:
         return {}

@@ -268,7 +268,7 @@ def test_the_file_holds_no_text_of_the_log(job):
     assert "refund window" not in text
 
 
-def version(job, name: str, n_bad: int) -> Path:
+def version(job, name: str, n_bad: int, *settings: str) -> Path:
     """The evaluation of 40 answers to the same questions under a prompt version, `n_bad` of them false."""
     rows = [
         fixture.row(f"{name}/{k}", "false" if k < n_bad else "true", prompt_version=name, answerable=True)
@@ -276,7 +276,7 @@ def version(job, name: str, n_bad: int) -> Path:
     ]
     gold = fixture.write(job["folder"] / f"{name}.parquet", rows)
     path = job["folder"] / f"{name}.json"
-    assert invoke("evaluate", job["config"], gold, "--to", path).exit_code == 0
+    assert invoke("evaluate", job["config"], gold, "--to", path, *settings).exit_code == 0
     return path
 
 
@@ -289,6 +289,25 @@ def test_a_worse_prompt_trips_the_gate_against_a_committed_baseline(job):
     assert result.exit_code == 3
     assert "p2.json: 40 answers, against p1.json: 40 answers; 40 questions of both" in result.output
     assert "failed: groundedness is 25.0 points worse (95.0% to 70.0%), 2 are allowed" in result.output
+
+
+def test_a_baseline_that_was_judged_by_other_rules_opens_no_gate(job):
+    """As after an upgrade: the evaluation names how it was made, and the gate what differs; one from before that has no say."""
+    old = version(job, "p1", 2, "--set", "verdicts.rival_margin=2.5")
+    new = version(job, "p2", 2)
+
+    stopped = invoke("gate", "--baseline", old, "--candidate", new)
+    document = json.loads(old.read_text())
+    old.write_text(json.dumps(document | {"made_by": ["x"]}))
+    refused = invoke("gate", "--baseline", old, "--candidate", new)
+    old.write_text(json.dumps({name: value for name, value in document.items() if name != "made_by"}))
+    passed = invoke("gate", "--baseline", old, "--candidate", new)
+
+    line = "failed: p1.json was made otherwise than p2.json ([verdicts]), what moved may be the measure; make it again"
+    assert (stopped.exit_code, line in stopped.output) == (3, True)
+    told = f"Error: {old}: made_by is \"['x']\", expected names and fingerprints; evaluate again\n"
+    assert (refused.exit_code, refused.stderr) == (1, told)
+    assert passed.exit_code == 0
 
 
 def test_the_same_quality_passes_the_gate_out_of_an_output_root(job):

@@ -343,7 +343,7 @@ MAY_IMPORT = {
     # Golden sets: a log apart, its rates, a night replayed, and how each looks.
     "apart": ("operate", "store"),
     "golden": ("gate", "metrics"),
-    "evaluate": ("apart", "golden", "layout", "logrows", "read", "shards", "store"),
+    "evaluate": ("apart", "golden", "layout", "logrows", "read", "recipes", "shards", "store"),
     "logrows": ("read", "shards"),
     "replay": ("consistency", "prompt_texts"),
     "replay_sides": ("gate", "metrics"),

@@ -132,7 +132,7 @@ def test_a_gate_stops_where_the_measure_changed(tmp_path: Path):
     """Two days of one series, the baseline made by other rules: no pass and no drop that could be told."""
     rows = jobs_fixture.log_rows(240)
     run(tmp_path, DAYS[0], settings=("verdicts.conflict_overlap=0.9",), rows=rows)
-    run(tmp_path, TODAY, rows=rows)
+    series = run(tmp_path, TODAY, rows=rows)
     compare = ["gate", "--out", str(tmp_path / "out"), "--baseline-date", DAYS[0]]
 
     stopped = CliRunner().invoke(main, compare)
@@ -141,7 +141,7 @@ def test_a_gate_stops_where_the_measure_changed(tmp_path: Path):
 
     assert stopped.exit_code == 3
     assert (
-        f"failed: the baseline's {DAYS[0]} was made otherwise than {TODAY} ([verdicts]), what moved may be the measure; run it again"
-        in stopped.stdout
-    )
+        f"failed: {DAYS[0]} ({series}) was made otherwise than {TODAY} ({series}) ([verdicts]), what moved may be the measure; "
+        "make it again\n"
+    ) in stopped.stdout
     assert (passed.exit_code, passed.stdout.splitlines()[-1]) == (0, "passed")
