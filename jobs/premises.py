@@ -48,7 +48,7 @@ def add_windows(found: FoundPairs, claims: Claims, group: Group, config: Evidenc
         overlap = (counts / max(1, n_tokens)).astype(np.float32)
         is_cited = cites[group.places]
         sides = (np.flatnonzero(is_cited), np.flatnonzero(~is_cited))
-        best = [_best(side, overlap, group.is_repeat, config) for side in sides if len(side)]
+        best = [_best(side, overlap, group.firsts, config) for side in sides if len(side)]
         kept = np.sort(np.concatenate(best))
         places = group.places[kept]
         found.add(row, group.rows[kept], places, is_cited=is_cited[kept], overlap=overlap[kept])
@@ -58,8 +58,14 @@ def add_windows(found: FoundPairs, claims: Claims, group: Group, config: Evidenc
         )
 
 
-def _best(among: Ints, overlap: Floats, is_repeat: Bools, config: EvidenceConfig) -> Ints:
-    """Of the windows `among` the one that shares most, and those that share enough; at most `max_windows`."""
+def _best(among: Ints, overlap: Floats, firsts: Ints, config: EvidenceConfig) -> Ints:
+    """Of the windows `among` the one that shares most, and those that share enough; at most `max_windows`.
+
+    A window with the ids of an earlier one is worth a place only as the best. What counts is `among`: a copy in a chunk that
+    is not cited must not stand for the cited one, whose support is then told for another's.
+    """
+    is_repeat = np.ones(len(overlap), np.bool_)
+    is_repeat[among[np.unique(firsts[among], return_index=True)[1]]] = False
     order = among[np.lexsort((-overlap[among], is_repeat[among]))][: config.max_windows]
     enough = (overlap[order] >= config.window_overlap) & ~is_repeat[order]
     enough[:1] = True

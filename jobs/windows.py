@@ -84,11 +84,10 @@ class Group:
         return np.diff(self._flat[1])
 
     @cached_property
-    def is_repeat(self) -> Bools:
-        """Whether an earlier window has the same ids: judging it tells nothing new."""
+    def firsts(self) -> Ints:
+        """Of each window the first with the same ids, as its place among them; judging another tells nothing new."""
         seen: dict[bytes, int] = {}
-        first = [seen.setdefault(w.ids.tobytes(), k) for k, w in enumerate(self.windows)]
-        return np.asarray(np.array(first, dtype=np.int64) != np.arange(len(first)))
+        return np.array([seen.setdefault(w.ids.tobytes(), k) for k, w in enumerate(self.windows)], np.int64)
 
     def shared(self, claims: Sequence[Ints]) -> Iterator[tuple[Ints, int]]:
         """Of each claim's token ids, each distinct one once: how many every window holds, (windows,), and of how many."""

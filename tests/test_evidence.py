@@ -186,6 +186,24 @@ def test_copies_of_a_chunk_take_no_place():
     assert [p[0]["chunk_index"] for p in found.column("premise").to_pylist()] == [0, 20, 21]
 
 
+@pytest.mark.parametrize("cited", ["c0", "c1"])
+def test_a_copy_that_is_not_cited_takes_no_window_of_the_cited_chunk(cited: str):
+    """The same windows are judged as cited whether the other copy of the chunk stands before or behind it."""
+    chunk = "The gate opens at noon. It rains. The gate opens at nine."
+
+    found, *_ = pair_up(
+        a_log([chunk, chunk]),
+        some_claims(("r0", "The gate opens at noon or nine.", [cited])),
+        window_sentences=1,
+        overlap_sentences=0,
+    )
+
+    windows = [
+        p for p, is_cited in zip(*found.select(["premise", "is_cited"]), strict=True) if is_cited.as_py()
+    ]
+    assert [p.as_py()[0]["start"] for p in windows if len(p) == 1] == [0, 34]
+
+
 def with_unknown(texts: pa.Array) -> pa.Table:
     """The stub tokenizer, to which words that begin with `q` are unknown: id 3."""
     table = JUDGE.encode(texts)
