@@ -114,9 +114,12 @@ def best_of_claims(pairs: pl.DataFrame) -> pl.DataFrame:
     for flag, by, descending in order:
         best = _best(pairs.filter(pl.col(flag)), flag, by, descending)
         out = out.join(best, on=KEY, how="left", maintain_order="left")
-    # A chunk is in no conflict with itself.
-    elsewhere = pairs.join(out.select(*KEY, "supports_chunk"), on=KEY, how="left", maintain_order="left")
-    opposing = elsewhere.filter(pl.col("opposes") & (pl.col("chunk") != pl.col("supports_chunk")))
+    # A chunk is in no conflict with itself, nor with what it supports beside others.
+    chunks = pl.col("premise").list.eval(pl.element().struct.field("chunk_index"))
+    supporting = pairs.select(supports_pair="pair", supports_chunks=chunks)
+    named = out.select(*KEY, "supports_pair").join(supporting, on="supports_pair", how="left")
+    elsewhere = pairs.join(named, on=KEY, how="left", maintain_order="left")
+    opposing = elsewhere.filter(pl.col("opposes") & ~pl.col("supports_chunks").list.contains(pl.col("chunk")))
     best = _best(opposing, "opposes", ["p_contradiction", "is_cited"], [True, True])
     return out.join(best, on=KEY, how="left", maintain_order="left")
 

@@ -287,6 +287,14 @@ def test_a_conflict_needs_nearly_the_claims_words_in_another_chunk():
     assert [row["contradicting_chunk_id"] for row in (loose, same, behind)] == [None, None, "c1"]
 
 
+@pytest.mark.parametrize(("against", "conflict"), [(0, False), (2, False), (1, True)])
+def test_a_chunk_is_in_no_conflict_with_what_it_supports_beside_others(against: int, conflict: bool):
+    """Any chunk of a joined premise, not the first alone; a chunk outside of it is."""
+    row = judge([a_pair(0, 0.9, also=2), a_pair(against, 0.0, 0.95)])
+
+    assert (row["conflict"], row["contradicting_chunk_id"]) == (conflict, f"c{against}" if conflict else None)
+
+
 def test_what_could_not_be_judged_is_unscored():
     """A claim with a failed pair and no support is unscored, even beside a judged neutral one."""
     nan = a_pair(1, None, error="nan")
