@@ -8,6 +8,7 @@ knows neither claims nor answers nor what a window will be used for.
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -118,9 +119,13 @@ class Asked(NamedTuple):
 
 
 def asked(claims: Sequence[Ints], n_windows: int) -> Iterator[Asked]:
-    """The token ids of claims, so many claims at a time that their tables beside `n_windows` keep to MAX_CELLS."""
+    """The token ids of claims, so many at a time that claims x their ids x `n_windows` keeps to MAX_CELLS.
+
+    A claim is counted beside the ids of all that go with it: twice the claims at a time are four times the work. One claim
+    is counted at least, whatever it and the windows come to.
+    """
     longest = max(map(len, claims), default=0)
-    step = max(1, MAX_CELLS // max(1, longest * max(n_windows, len(claims))))
+    step = max(1, math.isqrt(MAX_CELLS // max(1, longest * n_windows)))
     for first in range(0, len(claims), step):
         some = claims[first : first + step]
         wanted, at = np.unique(np.concatenate(some), return_inverse=True)

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from claimscore.jobs import evidence, pairs
 from claimscore.jobs.config import EvidenceConfig
 from claimscore.jobs.errors import ModelError
+from claimscore.jobs.windows import MAX_CELLS, asked
 
 JUDGE, spans, pair_up = fixture.JUDGE, fixture.spans, fixture.pair_up
 a_log, some_claims = fixture.a_log, fixture.some_claims
@@ -202,6 +203,19 @@ def test_a_copy_that_is_not_cited_takes_no_window_of_the_cited_chunk(cited: str)
         p for p, is_cited in zip(*found.select(["premise", "is_cited"]), strict=True) if is_cited.as_py()
     ]
     assert [p.as_py()[0]["start"] for p in windows if len(p) == 1] == [0, 34]
+
+
+@pytest.mark.parametrize("longest", [3, 110])
+def test_claims_are_counted_some_at_a_time(longest: int):
+    """Neither all of an answer's claims at once, nor each alone because one of 20,000 is long; each once, in order."""
+    n_windows, claims = 80, [np.arange(3 * k, 3 * k + 3, dtype=np.int32) for k in range(20_000)]
+    claims[-1] = np.arange(longest, dtype=np.int32)
+
+    tables = [(len(asks.held), len(asks.wanted)) for asks in asked(claims, n_windows)]
+
+    assert sum(n_claims for n_claims, _ in tables) == len(claims)
+    assert max(n_claims * n_ids * n_windows for n_claims, n_ids in tables) <= MAX_CELLS
+    assert len(tables) < 500
 
 
 def with_unknown(texts: pa.Array) -> pa.Table:
