@@ -104,8 +104,11 @@ def evidence_pairs(
 
 def _cited(cited_ids: list[list[str]], rows: list[int], chunk_ids: list[str]) -> Bools:
     """Which chunks of an answer each of its claims cites, (rows, chunks)."""
-    cited = [set(cited_ids[row]) for row in rows]
-    return np.array([[chunk_id in of_claim for chunk_id in chunk_ids] for of_claim in cited], np.bool_)
+    cited = np.zeros((len(rows), len(chunk_ids)), np.bool_)
+    for of_claim, row in zip(cited, rows, strict=True):
+        if ids := set(cited_ids[row]):  # most of 100,000 claims cite nothing: no list of the chunks for each
+            of_claim[:] = [chunk_id in ids for chunk_id in chunk_ids]
+    return cited
 
 
 def sample_pairs(

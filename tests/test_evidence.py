@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import tracemalloc
+
 import evidence_fixture as fixture
 import numpy as np
 import pyarrow as pa
@@ -216,6 +218,19 @@ def test_claims_are_counted_some_at_a_time(longest: int):
     assert sum(n_claims for n_claims, _ in tables) == len(claims)
     assert max(n_claims * n_ids * n_windows for n_claims, n_ids in tables) <= MAX_CELLS
     assert len(tables) < 500
+
+
+def test_claims_that_cite_nothing_hold_no_list_of_the_chunks():
+    """3,000 claims beside 1,000 chunks: a byte for each of both, and not a pointer in a list."""
+    log, claims = a_log(["gate x y"] * 1_000), some_claims(*[("r0", "Gate.", [])] * 3_000)
+    tracemalloc.start()
+    try:
+        pair_up(log, claims)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+
+    assert peak < 20_000_000
 
 
 def with_unknown(texts: pa.Array) -> pa.Table:
