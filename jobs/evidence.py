@@ -63,8 +63,8 @@ def evidence_pairs(
     of the cited ones alone.
 
     One chunk more, whatever it says and wherever it stands, leaves the cover that was best before among the pairs and
-    retries: it is the cover still, or the cover without that chunk. It takes the place of a window only where it shares more than
-    that window does. Not promised: that a chunk which shares few of the claim's words, and entails it all the same, is
+    retries: it is the cover still, or the cover without that chunk. It takes the place of a window only where it shares as much
+    as that window does. Not promised: that a chunk which shares few of the claim's words, and entails it all the same, is
     judged beside others that share more.
 
     Args:
