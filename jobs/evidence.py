@@ -160,7 +160,10 @@ def sample_pairs(
 
 
 def premise_texts(scores: pa.Table, log: pa.Table) -> pa.Array:
-    """The text of each evidence pair's premise: its spans, joined by a blank; null for rows without spans."""
+    """The text of each evidence pair's premise: its spans, with a blank line between; null for rows without spans.
+
+    The rules that read values take a sentence for one statement, and a list item ends without a full stop.
+    """
     answers = {request_id: k for k, request_id in enumerate(log.column("request_id").to_pylist())}
     chunks = list_array(log.column("chunks"))
     texts, offsets = chunks.flatten().field("text"), list_offsets(chunks)
@@ -174,7 +177,7 @@ def premise_texts(scores: pa.Table, log: pa.Table) -> pa.Array:
     ):
         first = offsets[answers[request_id]]
         pieces = [text_of(first + chunk)[start:end] for chunk, start, end in spans[lo:hi] if chunk >= 0]
-        out.append(" ".join(pieces) if pieces else None)
+        out.append("\n\n".join(pieces) if pieces else None)
     return pa.array(out, pa.string())
 
 

@@ -87,7 +87,7 @@ def test_halves_in_two_chunks_are_one_premise():
 
     first, retries = premises(log, "The lab is on floor four and closed.")
 
-    assert first[-1] == "The lab is on floor four. Floor four is closed."
+    assert first[-1] == "The lab is on floor four.\n\nFloor four is closed."
     assert retries == ["Floor four is closed."]  # without the first; without the third it is a window again
 
 
@@ -111,13 +111,13 @@ def test_a_cover_of_cited_chunks_alone():
     first, _ = premises(log, "The lab is on floor four and closed.", ["c0", "c2"])
     found = pair_up(log, some_claims(("r0", "The lab is on floor four and closed.", ["c0", "c2"]))).pairs
 
-    assert "Floor four is closed. The lab is on floor four." in first
+    assert "Floor four is closed.\n\nThe lab is on floor four." in first
     cited = dict(zip(first, found["is_cited"].to_pylist(), strict=True))
     assert cited == {
         "The lab is on floor four.": True,
         "Floor four is closed.": True,
         "The lab is on floor four and closed.": False,
-        "Floor four is closed. The lab is on floor four.": True,
+        "Floor four is closed.\n\nThe lab is on floor four.": True,
     }
 
 

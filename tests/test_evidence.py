@@ -284,7 +284,7 @@ def test_samples_support_no_claim_of_unknown_tokens():
 
 
 def test_premise_texts_slice_the_chunks():
-    """The text of a premise is what its spans slice, joined by a blank; null without spans."""
+    """The text of a premise is what its spans slice, a blank line between; null without spans."""
     log = a_log(["The lab is on floor four.", "Floor four is closed."])
     claims = some_claims(("r0", "The lab is on floor four and closed.", []), ("r0", "lab " * 600, []))
     found, _, unpaired = pair_up(log, claims)
@@ -295,7 +295,7 @@ def test_premise_texts_slice_the_chunks():
     assert texts == [
         "The lab is on floor four.",
         "Floor four is closed.",
-        "The lab is on floor four. Floor four is closed.",
+        "The lab is on floor four.\n\nFloor four is closed.",
         None,
     ]
 

@@ -42,9 +42,11 @@ class WordJudge(stub_models.StubJudge):
         return np.stack([entailed, 1 - entailed, np.zeros_like(entailed)], axis=1).reshape(-1, 3)
 
 
-def verdict(folder: Path, chunks: list[str], entailment: Callable[[str, str], float]) -> tuple[str, str]:
-    """Verdict and rule of CLAIM against `chunks`."""
-    row = jobs_fixture.log_rows(1)[0] | {"answer": CLAIM}
+def verdict(
+    folder: Path, chunks: list[str], entailment: Callable[[str, str], float], *, claim: str = CLAIM
+) -> tuple[str, str]:
+    """Verdict and rule of `claim` against `chunks`."""
+    row = jobs_fixture.log_rows(1)[0] | {"answer": claim}
     row["chunks"] = [{"id": f"c{k}", "text": text, "score": None} for k, text in enumerate(chunks)]
     jobs_fixture.write_log(folder, [row])
     config = jobs_fixture.make_config(folder)
@@ -79,3 +81,15 @@ def test_alone_such_a_window_does_not_support(tmp_path: Path):
     second = verdict(tmp_path / "b", [BINDS_ANOTHER], entailment)
 
     assert (first, second) == (("unsupported", "number_veto"), ("unsupported", "rival_value"))
+
+
+def test_two_passages_are_no_sentence_of_the_number_veto(tmp_path: Path):
+    """List items without full stops from two chunks are not multiplied: 2 tickets here, 50 euro each there."""
+    found = verdict(
+        tmp_path,
+        ["Group booking for 2 tickets", "The boat trip: 50 euro each"],
+        lambda premise, _: 0.97 if "tickets" in premise and "boat" in premise else 0.1,
+        claim="The boat trip tickets cost 100 euro.",
+    )
+
+    assert found == ("unsupported", "number_veto")
