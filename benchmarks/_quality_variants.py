@@ -71,10 +71,8 @@ def variants(
         name = ", ".join(f"{key} = {value:g}" for key, value in settings.items())
         found = job_pool(cases, judge, dataclasses.replace(config, evidence=evidence))
         yield from _scored(f"job with {name}", found, veto_only=True)
-    widths = Widths(cases, judge)
-    for tokens, keep in ((60, 4), (90, 3), (160, 2)):
-        pools[f"{keep} of {tokens}"] = pool(cases, widths.windows(tokens, keep), judge)
-        yield from _scored(f"best {keep} windows of {tokens} tokens", pools[f"{keep} of {tokens}"])
+    pools["3 of 90"] = pool(cases, Widths(cases, judge).windows(90, 3), judge)
+    yield from _scored("best 3 windows of 90 tokens", pools["3 of 90"])
     for name, found in pools.items():
         yield from _combined(name, found, labelled)
 

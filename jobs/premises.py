@@ -98,8 +98,13 @@ def add_covers(found: FoundPairs, retries: FoundPairs, claims: Claims, group: Gr
         )
         taken = made.of(of, may)
         made.add(found, of, taken)
-        in_chunk = places[:, None] == np.arange(some.cited.shape[1])
-        owner, chunk = np.nonzero(taken[: len(everything)].astype(np.float32) @ in_chunk.astype(np.float32))
+        owner, at = np.nonzero(taken[: len(everything)])
+        chunk = places[at]
+        begins = np.ones(
+            len(at), np.bool_
+        )  # chunks of a cover stand in order, each with its sentences in a row
+        begins[1:] = (owner[1:] != owner[:-1]) | (chunk[1:] != chunk[:-1])
+        owner, chunk = owner[begins], chunk[begins]
         made.add(retries, owner, made.of(owner, places != chunk[:, None]))
 
 
