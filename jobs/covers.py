@@ -33,7 +33,7 @@ def covers(asks: Bools, holds: Bools, sizes: Ints, may: Bools, room: int) -> Boo
     """
     taken = np.zeros(may.shape, dtype=np.bool_)
     step = max(1, MAX_CELLS // max(1, *may.shape[1:], asks.shape[1]))
-    held = holds.astype(np.float32)
+    held = np.ascontiguousarray(holds.T, dtype=np.float32)
     for first in range(0, len(asks), step):
         some = slice(first, first + step)
         _cover(asks[some].astype(np.float32), held, sizes, ~may[some], room, taken[some])
@@ -43,10 +43,10 @@ def covers(asks: Bools, holds: Bools, sizes: Ints, may: Bools, room: int) -> Boo
 def _cover(
     open_tokens: np.ndarray, held: np.ndarray, sizes: Ints, barred: Bools, room: int, taken: Bools
 ) -> None:
-    """Fills `taken`; `open_tokens` is 1 where a token is not covered yet."""
+    """Fills `taken`; `open_tokens` is 1 where a token is not covered yet, `held` is (W, sentences)."""
     rows, left = np.arange(len(taken)), np.full(len(taken), np.iinfo(np.int64).max)
     for _ in range(MAX_SENTENCES):
-        gains = open_tokens @ held.T
+        gains = open_tokens @ held
         if not gains.size:
             return
         gains[barred | (sizes > left[:, None])] = 0
@@ -57,4 +57,9 @@ def _cover(
             open_tokens, barred = open_tokens[adds], barred[adds]
         taken[rows, best] = True
         left = np.minimum(left, room) - sizes[best]
-        open_tokens *= 1 - held[best]
+        open_tokens *= 1 - held[:, best].T
+        wanted: Bools = np.any(open_tokens, axis=0)
+        if 2 * np.count_nonzero(wanted) < len(
+            wanted
+        ):  # beside a 10 MB chunk most of the time went to the other tokens
+            open_tokens, held = open_tokens[:, wanted], held[wanted]

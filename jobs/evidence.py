@@ -62,8 +62,8 @@ def evidence_pairs(
     `window_overlap` of its tokens, at most `max_windows`. A cover is made of all chunks and, where only some are cited,
     of the cited ones alone.
 
-    One chunk more, whatever it says and wherever it stands, leaves the cover that was best before among the pairs and
-    retries: it is the cover still, or the cover without that chunk. It takes the place of a window only where it shares as much
+    One chunk more, whatever it says and wherever it stands, leaves the cover of all chunks that was best before among the
+    pairs and retries: it is the cover still, or the cover without that chunk. It takes the place of a window only where it shares as much
     as that window does. Not promised: that a chunk which shares few of the claim's words, and entails it all the same, is
     judged beside others that share more.
 

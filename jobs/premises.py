@@ -128,9 +128,11 @@ class _Covers:
         """Pair these claims with their covers; a premise that a claim has met already is left out."""
         group, asks = self.sentences, self.asks[claims]
         sizes = taken.sum(axis=1)
-        covered = (taken.astype(np.float32) @ self.holds.astype(np.float32) > 0) & asks
-        overlap = (covered.sum(axis=1) / np.maximum(1, asks.sum(axis=1))).astype(np.float32)
-        is_cited: Bools = np.any(self.claims.cited[claims][:, group.places] & taken, axis=1)
+        of_cited = taken & self.claims.cited[claims][:, group.places]
+        n_held, n_of_cited = (self._n_held(asks, some) for some in (taken, of_cited))
+        overlap = (n_held / np.maximum(1, asks.sum(axis=1))).astype(np.float32)
+        # Cited where that carries its part: one word of a cited chunk that says nothing else makes no good citation.
+        is_cited: Bools = of_cited.any(axis=1) & (2 * n_of_cited >= n_held)
         every_at, bounds = np.nonzero(taken)[1], np.concatenate([[0], np.cumsum(sizes)]).tolist()
         for k, claim in enumerate(claims.tolist()):
             at, met = every_at[bounds[k] : bounds[k + 1]], self.claims.met[claim]
@@ -145,6 +147,12 @@ class _Covers:
                 is_cited=is_cited[k : k + 1],
                 overlap=overlap[k : k + 1],
             )
+
+    def _n_held(self, asks: Bools, taken: Bools) -> Ints:
+        """How many of the tokens that are asked for stand in the sentences taken, (covers,)."""
+        held = taken.astype(np.float32) @ self.holds.astype(np.float32) > 0
+        n: Ints = (held & asks).sum(axis=1)
+        return n
 
 
 def _span(group: Group, at: Ints) -> Span:

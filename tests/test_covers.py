@@ -121,6 +121,26 @@ def test_a_cover_of_cited_chunks_alone():
     }
 
 
+@pytest.mark.parametrize(
+    ("cited", "is_cited"), [(["c0"], False), (["c1"], False), (["c2"], True), (["c1", "c2"], True)]
+)
+def test_a_cover_is_cited_where_that_carries_its_part(cited: list[str], is_cited: bool):
+    """Half of what the cover holds of the claim: one word of a chunk that says nothing else makes no good citation."""
+    log = a_log(
+        ["It has rained.", "Tariff Blue is sold in Oslo.", "Whoever is in Oslo pays a fee of 40 euro."]
+    )
+
+    found = pair_up(log, some_claims(("r0", "Tariff Blue has a fee of 40 euro.", cited))).pairs
+    flags = dict(
+        zip(evidence.premise_texts(found, log).to_pylist(), found["is_cited"].to_pylist(), strict=True)
+    )
+
+    assert (
+        flags["It has rained.\n\nTariff Blue is sold in Oslo.\n\nWhoever is in Oslo pays a fee of 40 euro."]
+        == is_cited
+    )
+
+
 def test_sentences_in_a_row_are_one_span():
     """A cover in one piece is quoted as one passage."""
     log = a_log(["The lab is on floor four. It is closed. " + "Other things stand here. " * 3])

@@ -220,9 +220,17 @@ def test_claims_are_counted_some_at_a_time(longest: int):
     assert len(tables) < 500
 
 
-def test_claims_that_cite_nothing_hold_no_list_of_the_chunks():
-    """3,000 claims beside 1,000 chunks: a byte for each of both, and not a pointer in a list."""
-    log, claims = a_log(["gate x y"] * 1_000), some_claims(*[("r0", "Gate.", [])] * 3_000)
+@pytest.mark.parametrize(
+    ("n_chunks", "n_claims"),
+    [
+        (1_000, 3_000),
+        (5_000, 5),
+    ],  # a byte for each claim and chunk, no pointer; and nothing of chunks x sentences
+)
+def test_the_memory_of_many_claims_and_of_many_chunks(n_chunks: int, n_claims: int):
+    """Neither takes more than some bytes of claims x chunks."""
+    log = a_log(["gate x y"] * n_chunks)
+    claims = some_claims(*[("r0", "Gate.", [])] * n_claims)
     tracemalloc.start()
     try:
         pair_up(log, claims)
