@@ -201,7 +201,7 @@ def _decomposed() -> str:
 
 def _steps() -> str:
     """What each choice of evidence, score and rule gives and costs: the ablation, folded away."""
-    result = newest("quality-ablation")
+    result = newest("quality")
     lines = [
         "<details><summary>What each step gives and costs</summary>",
         "",
