@@ -15,6 +15,8 @@ from claimscore.jobs.frames import as_frame
 from claimscore.jobs.thresholds import Thresholds, log_odds
 
 KEY = ["request_id", "claim_index"]
+NEAR = 0.1
+"""Below it one P(entailment) is as far from support as another."""
 
 
 def holds(scores: pa.Table, what: pl.Expr) -> pa.Array:
@@ -104,9 +106,12 @@ def best_of_claims(pairs: pl.DataFrame) -> pl.DataFrame:
         ("vetoed", ["is_cited", "support"], [True, True]),
         ("outbid", ["is_cited", "support"], [True, True]),
         ("contradicts", ["p_contradiction", "is_cited"], [True, True]),
-        ("judged", ["support"], [True]),
+        # What a reader is shown where nothing supports: the nearest, and where none is near, the one that speaks most of it.
+        ("judged", ["nearness", "overlap", "support"], [True, True, True]),
     ]
-    pairs = pairs.with_columns(judged=pl.col("p_entailment").is_not_null())
+    pairs = pairs.with_columns(
+        judged=pl.col("p_entailment").is_not_null(), nearness=pl.col("support").clip(NEAR)
+    )
     out = pairs.group_by(KEY, maintain_order=True).agg(
         n_pairs=pl.col("judged").sum().cast(pl.Int32),
         error=pl.col("error").drop_nulls().first(),

@@ -340,6 +340,16 @@ def test_types_of_unsupported_claims(novelty: dict, kind: str):
     assert judge([a_pair(0, 0.1)], novelty=novelty)["hallucination_type"] == kind
 
 
+@pytest.mark.parametrize(
+    ("first", "second", "shown"), [(0.04, 0.01, "c1"), (0.3, 0.01, "c0"), (0.3, 0.2, "c0")]
+)
+def test_a_reader_is_shown_what_comes_nearest(first: float, second: float, shown: str):
+    """Where no premise comes near, the one that shares most with the claim: 0.04 is no nearer than 0.01."""
+    row = judge([a_pair(0, first, overlap=0.2), a_pair(1, second, overlap=0.7)])
+
+    assert (row["verdict"], row["evidence_chunk_id"]) == ("unsupported", shown)
+
+
 def test_samples_never_support():
     """Samples that all agree flag nothing and change no verdict; disagreement flags low consistency."""
     agreed = {"request_id": "r", "claim_index": 0, "n_samples_usable": 3}
