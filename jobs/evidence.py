@@ -94,8 +94,8 @@ def evidence_pairs(
         if not windows.windows:
             errors.update(dict.fromkeys(rows, "no_context"))
             continue
-        ids, cited = [tokens.of_text(row)[0] for row in rows], _cited(cited_ids, rows, chunk_ids[lo:hi])
-        few = Claims(rows, ids, cited, [set() for _ in rows])
+        forms, cited = [tokens.forms_of(row) for row in rows], _cited(cited_ids, rows, chunk_ids[lo:hi])
+        few = Claims(rows, forms, cited, [set() for _ in rows])
         add_windows(found, few, windows, config)
         room = min(limit, config.cover_tokens)
         add_covers(found, retries, few, texts.sentences(lo, hi, room), room)
@@ -147,7 +147,7 @@ def sample_pairs(
         ids = tokens.of_text(row)[0]
         for k in by_request[request_id]:
             group = texts.windows(k, k + 1, texts.limit(len(ids)))
-            for counts, n_tokens in group.shared([ids]) if group.windows else ():
+            for counts, n_tokens in group.shared([tokens.forms_of(row)]) if group.windows else ():
                 found.add(
                     row,
                     group.rows,

@@ -21,7 +21,7 @@ STAGE_VERSIONS = {
     "quarantine": "1",
     "claims": "3",
     "scores": "5",
-    "sample_scores": "3",
+    "sample_scores": "4",
     "referee": "5",
     "verdicts": "8",
     "answers": "4",

@@ -27,8 +27,8 @@ class Claims:
 
     rows: list[int]
     """Which of all claims they are."""
-    ids: list[Ints]
-    """The token ids of each."""
+    forms: list[Ints]
+    """The forms of each one's tokens."""
     cited: Bools
     """Which chunks each cites, (claims, chunks)."""
     met: list[set[Span]]
@@ -36,12 +36,12 @@ class Claims:
 
     def take(self, some: slice) -> Claims:
         """Some of them."""
-        return Claims(self.rows[some], self.ids[some], self.cited[some], self.met[some])
+        return Claims(self.rows[some], self.forms[some], self.cited[some], self.met[some])
 
 
 def add_windows(found: FoundPairs, claims: Claims, group: Group, config: EvidenceConfig) -> None:
     """Pair each claim with the best windows of the chunks that it cites, and of the others."""
-    counted = group.shared(claims.ids)
+    counted = group.shared(claims.forms)
     for row, cites, met, (counts, n_tokens) in zip(
         claims.rows, claims.cited, claims.met, counted, strict=True
     ):
@@ -86,7 +86,7 @@ def add_covers(found: FoundPairs, retries: FoundPairs, claims: Claims, group: Gr
         room: tokens of a cover.
     """
     first = 0
-    for asks in asked(claims.ids, len(group.windows)):
+    for asks in asked(claims.forms, len(group.windows)):
         some = claims.take(slice(first, first + len(asks.held)))
         first += len(some.rows)
         made = _Covers(some, group, asks.held, group.holds(asks.wanted), room)

@@ -32,6 +32,8 @@ class Tokenizer:
     """Ids that only we may place."""
     n_ids: int
     """One more than the largest id."""
+    forms: np.ndarray
+    """int32 (n_ids,): of each id the one that stands for its token in whatever case."""
 
     def encode(self, texts: pa.Array) -> pa.Table:
         """Token ids of each text, with the span that each token covers.
@@ -40,9 +42,9 @@ class Tokenizer:
         that show nothing are not tokenised (hidden.py).
 
         Returns:
-            One row a text: `ids`, `starts`, `ends`, each list<int32>; starts and ends are code points, end
-            exclusive, within the text, never decreasing; a span may begin with the white space before a word.
-            A blank text gives empty lists; no texts, no rows.
+            One row a text: `ids`, `starts`, `ends`, `forms`, each list<int32>; starts and ends are code points, end
+            exclusive, within the text, never decreasing; a span may begin with the white space before a word. `forms` are
+            equal for `Fuel` and `fuel`. A blank text gives empty lists; no texts, no rows.
 
         Raises:
             ValueError: a null among the texts.
@@ -66,8 +68,9 @@ class Tokenizer:
         offsets = pa.array(np.cumsum(lengths), pa.int32())
         flat = [np.concatenate(column) if column else np.empty(0, np.int32) for column in lists]
         flat[0][np.isin(flat[0], self.special_ids)] = self.unk_id
+        flat.append(self.forms[flat[0]])
         columns = [pa.ListArray.from_arrays(offsets, pa.array(values, pa.int32())) for values in flat]
-        return pa.table(columns, names=["ids", "starts", "ends"])
+        return pa.table(columns, names=["ids", "starts", "ends", "forms"])
 
 
 def _placed(spans: np.ndarray, places: np.ndarray) -> np.ndarray:
@@ -105,5 +108,9 @@ def load_tokenizer(model: str) -> Tokenizer:
         )
     added = tokenizer.get_added_tokens_decoder()
     special_ids = {cls_id, sep_id, *(i for i, token in added.items() if token.special)} - {unk_id}
-    n_ids = 1 + max(tokenizer.get_vocab(with_added_tokens=True).values())
-    return Tokenizer(tokenizer, cls_id, sep_id, unk_id, tuple(sorted(special_ids)), n_ids)
+    vocabulary = tokenizer.get_vocab(with_added_tokens=True)
+    n_ids = 1 + max(vocabulary.values())
+    forms, first = np.arange(n_ids, dtype=np.int32), dict[str, int]()
+    for token, i in sorted(vocabulary.items(), key=lambda item: item[1]):
+        forms[i] = first.setdefault(token.casefold(), i)
+    return Tokenizer(tokenizer, cls_id, sep_id, unk_id, tuple(sorted(special_ids)), n_ids, forms)

@@ -35,30 +35,38 @@ class Tokens:
     ids: Ints
     starts: Ints
     ends: Ints
+    forms: Ints
+    """Beside `ids`, equal where two tokens differ in case alone: a sentence begins with a capital."""
     bounds: Ints
 
     @classmethod
     def of(cls, texts: pa.Array, encode: Encode) -> Tokens:
-        """Tokenise `texts`; no texts give empty columns."""
+        """Tokenise `texts`; no texts give empty columns. Without `forms` of `encode` every id is its own."""
         table = encode(texts).combine_chunks()
-        lists = [list_array(table.column(name)) for name in ("ids", "starts", "ends")]
+        forms = "forms" if "forms" in table.column_names else "ids"
+        lists = [list_array(table.column(name)) for name in ("ids", "starts", "ends", forms)]
         flat = [np.asarray(column.flatten(), dtype=np.int32) for column in lists]
         lengths = np.asarray(pc.list_value_length(lists[0]), dtype=np.int64)
         bounds = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32)
-        return cls(ids=flat[0], starts=flat[1], ends=flat[2], bounds=bounds)
+        return cls(ids=flat[0], starts=flat[1], ends=flat[2], forms=flat[3], bounds=bounds)
 
     def of_text(self, t: int) -> tuple[Ints, Ints, Ints, int]:
         """(ids, starts, ends, first flat position) of one text."""
         lo, hi = int(self.bounds[t]), int(self.bounds[t + 1])
         return self.ids[lo:hi], self.starts[lo:hi], self.ends[lo:hi], lo
 
+    def forms_of(self, t: int) -> Ints:
+        """The forms of one text's tokens."""
+        return self.forms[int(self.bounds[t]) : int(self.bounds[t + 1])]
+
 
 class Window(NamedTuple):
-    """A piece of one text: code points `start:end`, its token ids, and its row among all windows that were cut."""
+    """A piece of one text: code points `start:end`, its token ids and forms, and its row among all windows that were cut."""
 
     start: int
     end: int
     ids: Ints
+    forms: Ints
     row: int
 
 
@@ -91,7 +99,7 @@ class Group:
         return np.array([seen.setdefault(w.ids.tobytes(), k) for k, w in enumerate(self.windows)], np.int64)
 
     def shared(self, claims: Sequence[Ints]) -> Iterator[tuple[Ints, int]]:
-        """Of each claim's token ids, each distinct one once: how many every window holds, (windows,), and of how many."""
+        """Of each claim's forms, each distinct one once: how many every window holds, (windows,), and of how many."""
         for asks in asked(claims, len(self.windows)):
             holds = self.holds(asks.wanted).astype(np.float32)
             yield from zip(
@@ -101,25 +109,25 @@ class Group:
             )
 
     def holds(self, wanted: Ints) -> Bools:
-        """Which of the token ids `wanted` each window holds, (windows, wanted)."""
+        """Which of the forms `wanted` each window holds, (windows, wanted)."""
         return tokens_held(wanted, *self._flat)
 
     @cached_property
     def _flat(self) -> tuple[Ints, Ints]:
-        """The ids of all windows, and where each window's begin; one place more."""
-        bounds = np.cumsum([0, *(len(window.ids) for window in self.windows)]).astype(np.int32)
-        return np.concatenate([window.ids for window in self.windows]), bounds
+        """The forms of all windows, and where each window's begin; one place more."""
+        bounds = np.cumsum([0, *(len(window.forms) for window in self.windows)]).astype(np.int32)
+        return np.concatenate([window.forms for window in self.windows]), bounds
 
 
 class Asked(NamedTuple):
-    """Some claims in a row: their distinct token ids, ascending, and which of them each holds, (claims, ids)."""
+    """Some claims in a row: their distinct forms, ascending, and which of them each holds, (claims, forms)."""
 
     wanted: Ints
     held: Bools
 
 
 def asked(claims: Sequence[Ints], n_windows: int) -> Iterator[Asked]:
-    """The token ids of claims, so many at a time that claims x their ids x `n_windows` keeps to MAX_CELLS.
+    """The forms of claims' tokens, so many claims at a time that claims x their ids x `n_windows` keeps to MAX_CELLS.
 
     A claim is counted beside the ids of all that go with it: twice the claims at a time are four times the work. One claim
     is counted at least, whatever it and the windows come to.
@@ -235,10 +243,10 @@ class Texts:
     def _of_text(self, k: int, how: _Cut) -> list[Window]:
         key = (int(self.index[k]), how)
         if key not in self.cache:
-            ids, starts, ends, _ = self.tokens.of_text(key[0])
+            (ids, starts, ends, _), forms = self.tokens.of_text(key[0]), self.tokens.forms_of(key[0])
             rows = itertools.count(len(self.cut))
             self.cache[key] = [
-                Window(start, end, ids[first:stop], row)
+                Window(start, end, ids[first:stop], forms[first:stop], row)
                 for (start, end, first, stop), row in zip(
                     _cuts(starts, ends, self.spans.of_text(key[0]), how), rows, strict=False
                 )

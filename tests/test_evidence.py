@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from claimscore.jobs import evidence, pairs
 from claimscore.jobs.config import EvidenceConfig
 from claimscore.jobs.errors import ModelError
-from claimscore.jobs.windows import MAX_CELLS, asked
+from claimscore.jobs.windows import MAX_CELLS, Encode, asked
 
 JUDGE, spans, pair_up = fixture.JUDGE, fixture.spans, fixture.pair_up
 a_log, some_claims = fixture.a_log, fixture.some_claims
@@ -239,6 +239,39 @@ def test_the_memory_of_many_claims_and_of_many_chunks(n_chunks: int, n_claims: i
         tracemalloc.stop()
 
     assert peak < 20_000_000
+
+
+def with_case(texts: pa.Array) -> pa.Table:
+    """The stub tokenizer, but that a capital makes another token."""
+    table = JUDGE.encode(texts)
+    ids = [
+        [i + 10_000 if text[start].isupper() else i for i, start in zip(*row, strict=True)]
+        for text, *row in zip(
+            texts.to_pylist(), table["ids"].to_pylist(), table["starts"].to_pylist(), strict=True
+        )
+    ]
+    return table.set_column(0, "ids", pa.array(ids, pa.list_(pa.int32())))
+
+
+def with_forms(texts: pa.Array) -> pa.Table:
+    """The same with the forms of its tokens."""
+    return with_case(texts).append_column("forms", JUDGE.encode(texts)["ids"])
+
+
+@pytest.mark.parametrize(("encode", "best"), [(with_case, "Dear guests."), (with_forms, "Fuel is dear.")])
+def test_a_word_of_another_case_is_shared(encode: Encode, best: str):
+    """A sentence begins with a capital: it speaks of what the claim says in its middle."""
+    log = a_log(["Dear guests.", "Fuel is dear."])
+
+    found = evidence.evidence_pairs(
+        log,
+        some_claims(("r0", "Dear fuel", [])),
+        encode=encode,
+        sentence_spans=spans,
+        config=EvidenceConfig(window_overlap=1),
+    )
+
+    assert evidence.premise_texts(found.pairs, log)[0].as_py() == best
 
 
 def with_unknown(texts: pa.Array) -> pa.Table:

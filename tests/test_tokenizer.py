@@ -28,6 +28,17 @@ def test_what_the_tokenizer_does_not_know_has_the_unknown_id(tmp_path):
     assert (set(first), tokenizer.unk_id in first) == (set(second), True)
 
 
+def test_words_of_another_case_have_one_form(tmp_path):
+    """`A` and `a` are two ids and one form; a form is an id."""
+    tokenizer = load_tokenizer(str(tiny.write_tiny(tmp_path)))
+    table = tokenizer.encode(pa.array(["A", "a", "b"]))
+    ids, forms = (table[name].to_pylist() for name in ("ids", "forms"))
+
+    assert (forms[0] == forms[1], forms[1] == forms[2]) == (True, False)
+    assert {i for row in forms for i in row} <= set(range(tokenizer.n_ids))
+    assert ids[0] != ids[1]
+
+
 def test_truncation_and_padding_of_the_file_are_off(tmp_path):
     """A checkpoint that ships its training length does not cut ours."""
     lengths = load_tokenizer(str(tiny.write_tiny(tmp_path))).encode(pa.array(["a b " * 100, "a"]))["ids"]
