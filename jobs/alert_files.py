@@ -86,10 +86,8 @@ def messages(document: dict[str, Any]) -> list[str]:
         out += [f"{words}: {_name(chart)}: {chart['why']}" for chart in mine]
     otherwise = document["made_otherwise"]
     if otherwise:
-        spanned, names = otherwise_words(otherwise)
-        out.append(
-            f"not compared with {spanned}, made otherwise ({names}): what moves there is the measure; run them again"
-        )
+        spanned, names, again = otherwise_words(otherwise)
+        out.append(f"not judged: against {spanned}, made otherwise ({names}): {again}")
     gaps = [day for day in document["gaps"] if day not in otherwise]
     if gaps:
         out.append(

@@ -90,8 +90,9 @@ def run(
         for name, counts in referees.items()
         if (fault := referee_words.gate_fault(counts or {}))
     ]
-    faults = [*faults[:1], *_otherwise(store, *sides)]
-    judged |= {"referee": referees, "failures": [*judged["failures"], *faults]}
+    otherwise = _otherwise(store, *sides)
+    failures = [*judged["failures"], *faults[:1], *([otherwise] if otherwise else [])]
+    judged |= {"referee": referees, "made_otherwise": otherwise, "failures": failures}
     return (
         {"candidate": sides[0], "baseline": sides[1], "max_drop": allowed} | judged | {"outcomes": outcomes}
     )
@@ -128,13 +129,20 @@ def _place(side: dict[str, str | None]) -> dict[str, str | None]:
     return side | {"file": str(Path(file).resolve()) if file else None}
 
 
-def _otherwise(store: Store, candidate: dict[str, str | None], baseline: dict[str, str | None]) -> list[str]:
+def _otherwise(store: Store, candidate: dict[str, str | None], baseline: dict[str, str | None]) -> str | None:
     """Why the sides cannot be compared; two series of an output are, because somebody asked for it."""
     if not (candidate.get("file") or baseline.get("file")) and candidate["series"] != baseline["series"]:
-        return []
+        return None
     names = recipes.differing(_recipe(store, candidate), _recipe(store, baseline))
-    told = f"{side_words(baseline)} was made otherwise than {side_words(candidate)} ({', '.join(names)})"
-    return [f"{told}, what moved may be the measure; make it again"] if names else []
+    if not names:
+        return None
+    again = (
+        "evaluate it again" if baseline.get("file") else f"claimscore run CONFIG --date {baseline['date']}"
+    )
+    return (
+        f"{side_words(baseline)} was made otherwise than {side_words(candidate)} ({', '.join(names)}), "
+        f"what moved may be the measure: {again}"
+    )
 
 
 def _recipe(store: Store, side: dict[str, str | None]) -> dict[str, str]:
@@ -259,6 +267,8 @@ def print_gate(document: dict[str, Any]) -> None:
         markup=False,
         soft_wrap=True,
     )
+    if document["made_otherwise"]:
+        console.print("not comparable, whatever the table says (below)", highlight=False, soft_wrap=True)
     columns = ["metric", "baseline", "candidate", "points", "shows from", "outcome"]
     table("Gate", columns, outcome_rows(document["outcomes"]), console=console)
     console.print(
@@ -291,7 +301,7 @@ def outcome_rows(outcomes: list[dict[str, Any]]) -> list[list[str]]:
 
 
 def write_junit(document: dict[str, Any], path: str) -> None:
-    """One test case a metric, and one for what could not be scored, as JUnit XML.
+    """One test case a metric, and one for what could not be scored, as JUnit XML; one more where the sides cannot be compared.
 
     Raises:
         OutputError: the file cannot be written.
@@ -299,8 +309,10 @@ def write_junit(document: dict[str, Any], path: str) -> None:
     failed = {outcome["metric"]: outcome["failed"] for outcome in document["outcomes"]}
     lines = list(document["failures"])
     is_referee_unfit = any(referee_words.gate_fault(counts or {}) for counts in document["referee"].values())
-    others = [("unscored", len(lines) - is_referee_unfit > sum(failed.values()))]
+    is_other = bool(document["made_otherwise"])
+    others = [("unscored", len(lines) - is_referee_unfit - is_other > sum(failed.values()))]
     others += [("referee", is_referee_unfit)] if any(document["referee"].values()) else []
+    others += [("made alike", True)] if is_other else []
     suite = ET.Element("testsuite", name=visible(f"claimscore gate {side_words(document['candidate'])}"))
     for metric, is_failed in (*failed.items(), *others):
         case = ET.SubElement(suite, "testcase", classname="claimscore.gate", name=metric)

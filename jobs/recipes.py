@@ -14,8 +14,10 @@ from claimscore.jobs.layout import TableFile
 from claimscore.jobs.store import Store
 
 VERSION = "stage version"
-_MADE_FROM = frozenset({"log", "log content", "repeated rows", "claims", "scores", "verdicts", "answers"})
-"""Parts of a manifest (plan.table_parts) that name what a table was made from."""
+_NOT_HOW = frozenset(
+    {"log", "log content", "repeated rows", "claims", "scores", "verdicts", "answers", "[policy]"}
+)
+"""Parts of a manifest (plan.table_parts) that name what a table was made from; and the policy, which moves actions and no rate."""
 
 
 def made_otherwise(store: Store, series: str, days: Iterable[str], than: str) -> dict[str, list[str]]:
@@ -64,7 +66,7 @@ def recipe(store: Store, series: str, day: str) -> dict[str, str]:
         f"version of the {table}" if name == VERSION else name: value
         for table, of_table in parts.items()
         for name, value in of_table.items()
-        if name not in _MADE_FROM
+        if name not in _NOT_HOW
     }
 
 

@@ -220,11 +220,11 @@ def _unusual(night: Night, volume: dict[str, Any]) -> list[tuple[str, str]]:
             )
         )
     if night.otherwise:
-        spanned, names = report_words.otherwise_words(night.otherwise)
+        spanned, names, again = report_words.otherwise_words(night.otherwise)
         found.append(
             (
                 "warn",
-                f"No change is told against {spanned}, made otherwise ({names}): run them again to compare",
+                f"No change is told against {spanned}, made otherwise ({names}); to compare: {again}",
             )
         )
     if volume["n_quarantined"] > QUARANTINE_ALARM * (n_answers + volume["n_quarantined"]):

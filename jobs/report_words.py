@@ -137,8 +137,14 @@ def volume_words(volume: dict[str, Any]) -> str:
     return text
 
 
-def otherwise_words(otherwise: Mapping[str, list[str]]) -> tuple[str, str]:
-    """The days and what differs, for people: (`3 days, 2026-11-25 to 2026-11-27`, `[verdicts], version of the scores`)."""
+def otherwise_words(otherwise: Mapping[str, list[str]]) -> tuple[str, str, str]:
+    """The days, what differs, and the command that makes them alike, for people.
+
+    As (`3 days, 2026-11-25 to 2026-11-27`, `[verdicts], version of the scores`, `claimscore run CONFIG --since … --until …`).
+    """
     days = sorted(otherwise)
-    spanned = days[0] if len(days) == 1 else f"{len(days)} days, {days[0]} to {days[-1]}"
-    return spanned, ", ".join(sorted({name for names in otherwise.values() for name in names}))
+    names = ", ".join(sorted({name for names in otherwise.values() for name in names}))
+    if len(days) == 1:
+        return days[0], names, f"claimscore run CONFIG --date {days[0]}"
+    again = f"claimscore run CONFIG --since {days[0]} --until {days[-1]}"
+    return f"{len(days)} days, {days[0]} to {days[-1]}", names, again

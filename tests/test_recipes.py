@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import xml.etree.ElementTree as ET
 from pathlib import Path
 
 import jobs_fixture
@@ -53,8 +54,8 @@ def otherwise(folder: Path, series: str) -> dict[str, list[str]]:
     [
         ((), None),
         (("verdicts.conflict_overlap=0.9",), ["[verdicts]"]),
-        (("decompose.checker_entails=0.9", "policy.refuse_below=0.1"), ["[decompose]", "[policy]"]),
-        (("store.max_unscored_fraction=0.9",), None),  # decides nothing of a rate
+        (("decompose.checker_entails=0.9", "evidence.max_windows=5"), ["[decompose]", "[evidence]"]),
+        (("store.max_unscored_fraction=0.9", "policy.refuse_below=0.1"), None),  # decide nothing of a rate
     ],
 )
 def test_what_differs_is_named(tmp_path: Path, settings: tuple[str, ...], names: list[str] | None):
@@ -100,7 +101,7 @@ def test_the_report_compares_days_that_were_made_alike(tmp_path: Path, monkeypat
     run(tmp_path, *DAYS[:3])
     again = json.loads(CliRunner().invoke(main, ["report", "--out", "out", "--format", "json"]).stdout)
 
-    told = f"No change is told against 3 days, {DAYS[0]} to {DAYS[2]}, made otherwise ([verdicts]): run them again to compare"
+    told = f"No change is told against 3 days, {DAYS[0]} to {DAYS[2]}, made otherwise ([verdicts]); to compare: claimscore run CONFIG --since {DAYS[0]} --until {DAYS[2]}"
     assert told in [notice["text"] for notice in found["notices"]]
     assert [change["against"] for change in found["rates"][0]["changes"]] == [DAYS[3]]
     assert found["deploys"] == [{"date": DAYS[3], "kind": "judging", "name": "judging otherwise: [verdicts]"}]
@@ -122,8 +123,8 @@ def test_an_alert_is_of_days_that_were_made_alike(tmp_path: Path, monkeypatch):
 
     assert told.exit_code == 3
     assert (
-        f"not compared with 10 days, {DAYS[0]} to {DAYS[-2]}, made otherwise ([verdicts]): what moves there is the measure; run them again"
-        in told.stderr
+        f"not judged: against 10 days, {DAYS[0]} to {DAYS[-2]}, made otherwise ([verdicts]): claimscore run CONFIG --since {DAYS[0]} "
+        f"--until {DAYS[-2]}\n" in told.stderr
     )
     assert (alike.exit_code, alike.stderr) == (0, "")
 
@@ -133,15 +134,25 @@ def test_a_gate_stops_where_the_measure_changed(tmp_path: Path):
     rows = jobs_fixture.log_rows(240)
     run(tmp_path, DAYS[0], settings=("verdicts.conflict_overlap=0.9",), rows=rows)
     series = run(tmp_path, TODAY, rows=rows)
-    compare = ["gate", "--out", str(tmp_path / "out"), "--baseline-date", DAYS[0]]
+    compare = [
+        "gate",
+        "--out",
+        str(tmp_path / "out"),
+        "--baseline-date",
+        DAYS[0],
+        "--junit",
+        str(tmp_path / "gate.xml"),
+    ]
 
     stopped = CliRunner().invoke(main, compare)
+    failed = [case.get("name") for case in ET.parse(tmp_path / "gate.xml").getroot() if len(case)]
     run(tmp_path, DAYS[0])
     passed = CliRunner().invoke(main, compare)
 
-    assert stopped.exit_code == 3
+    assert (stopped.exit_code, failed) == (3, ["made alike"])
+    assert "not comparable, whatever the table says" in stopped.stdout
     assert (
-        f"failed: {DAYS[0]} ({series}) was made otherwise than {TODAY} ({series}) ([verdicts]), what moved may be the measure; "
-        "make it again\n"
+        f"failed: {DAYS[0]} ({series}) was made otherwise than {TODAY} ({series}) ([verdicts]), what moved may be the measure: "
+        f"claimscore run CONFIG --date {DAYS[0]}\n"
     ) in stopped.stdout
     assert (passed.exit_code, passed.stdout.splitlines()[-1]) == (0, "passed")
