@@ -18,7 +18,7 @@ import torch
 
 from claimscore.jobs import actors, cluster, records
 from claimscore.jobs.cluster import RayExecutor
-from claimscore.jobs.errors import InputError, ModelError
+from claimscore.jobs.errors import ConfigError, InputError, ModelError
 from claimscore.jobs.nightly import plan_day, run_day
 from claimscore.jobs.plan import Weights
 from claimscore.jobs.store import Store
@@ -139,6 +139,21 @@ def is_gone(pid):
             return True
         time.sleep(0.05)
     return False
+
+
+def test_a_ray_that_does_not_start_is_told_in_a_line(monkeypatch):
+    """Ray raises a bare Exception where its node starts too late, as on a busy machine."""
+
+    def late(**_):
+        raise Exception("The current node timed out during startup.")  # noqa: TRY002 - as Ray does
+
+    monkeypatch.setattr(cluster.ray, "init", late)
+
+    with pytest.raises(
+        ConfigError,
+        match=r"Ray cannot be started here: The current node timed out during startup\., .*run it again",
+    ):
+        cluster.start_ray("")
 
 
 @pytest.mark.parametrize("fault", ["dies once", "raises once"])
