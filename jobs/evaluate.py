@@ -42,23 +42,22 @@ def evaluate(config: Config, gold: str, *, by: str, out: str | None, quiet: bool
         config, apart.place(gold), out or apart.below(config.store.out, "evaluate", apart.name_of(gold))
     )
     report = apart.run(mine, quiet=quiet)
-    answers, conflicting = _items(mine, report["series"])
+    store = Store(mine.store.out, mine.store)
+    answers, conflicting = _items(mine, store, report["series"])
     document = golden.evaluate(answers, conflicting, by=by, config=config.metrics)
     n_quarantined = report["n_rows"] - answers.num_rows
     if n_quarantined:
         told = f"{n_quarantined} of {report['n_rows']} rows are not in the rates: quarantined, or their shard failed"
         document["warnings"].insert(0, told)
     of_run = {name: report[name] for name in ("series", "out", "n_rows", "failures")}
-    store = Store(mine.store.out, mine.store)
     of_run["made_by"] = recipes.recipe(store, report["series"], apart.DAY)
     return (
         {"kind": golden.EVALUATION, "gold": shown(gold), "n_quarantined": n_quarantined} | of_run | document
     )
 
 
-def _items(config: Config, series: str) -> tuple[pa.Table, pa.Array]:
+def _items(config: Config, store: Store, series: str) -> tuple[pa.Table, pa.Array]:
     """The answers of the run, and beside them the gold's `conflicting`, null where it has none."""
-    store = Store(config.store.out, config.store)
     fs, files = list_files(config.read.logs, apart.DAY)
     shards, _ = plan_shards(fs, files, config.read.shard_rows)
     tables, flags = [ANSWERS.empty_table()], [pa.array([], pa.bool_())]

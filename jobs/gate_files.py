@@ -79,7 +79,10 @@ def run(
             instead = f"--baseline-date, --baseline-series or --baseline FILE ({_NO_VERSION})"
         raise InputError(f"gate: candidate and baseline are the same answers; give {instead}")
     with_files = any(side.get("file") for side in sides)
-    mine, theirs = (_answers(store, side, as_keys=with_files) for side in sides)
+    files = [_load(path) if (path := side.get("file")) else None for side in sides]
+    mine, theirs = (
+        _answers(store, side, file, as_keys=with_files) for side, file in zip(sides, files, strict=True)
+    )
     judged = gate.judge(theirs, mine, metrics, allowed)
     outcomes = [dataclasses.asdict(outcome) for outcome in judged["outcomes"]]
     referees = {
@@ -90,7 +93,7 @@ def run(
         for name, counts in referees.items()
         if (fault := referee_words.gate_fault(counts or {}))
     ]
-    otherwise = _otherwise(store, *sides)
+    otherwise = _otherwise(store, sides, files)
     failures = [*judged["failures"], *faults[:1], *([otherwise] if otherwise else [])]
     judged |= {"referee": referees, "made_otherwise": otherwise, "failures": failures}
     return (
@@ -129,11 +132,12 @@ def _place(side: dict[str, str | None]) -> dict[str, str | None]:
     return side | {"file": str(Path(file).resolve()) if file else None}
 
 
-def _otherwise(store: Store, candidate: dict[str, str | None], baseline: dict[str, str | None]) -> str | None:
+def _otherwise(store: Store, sides: list[dict[str, str | None]], files: list[Any]) -> str | None:
     """Why the sides cannot be compared; two series of an output are, because somebody asked for it."""
+    candidate, baseline = sides
     if not (candidate.get("file") or baseline.get("file")) and candidate["series"] != baseline["series"]:
         return None
-    names = recipes.differing(_recipe(store, candidate), _recipe(store, baseline))
+    names = recipes.differing(*(_recipe(store, side, file) for side, file in zip(sides, files, strict=True)))
     if not names:
         return None
     again = (
@@ -145,10 +149,10 @@ def _otherwise(store: Store, candidate: dict[str, str | None], baseline: dict[st
     )
 
 
-def _recipe(store: Store, side: dict[str, str | None]) -> dict[str, str]:
+def _recipe(store: Store, side: dict[str, str | None], file: Any) -> dict[str, str]:
     """How a side was made; an evaluation of before that was written down says nothing."""
     if path := side.get("file"):
-        found = _load(path).get("made_by", {})
+        found = file.get("made_by", {})
         if not isinstance(found, dict) or not all(isinstance(value, str) for value in found.values()):
             raise InputError(
                 f"{path}: made_by is {str(found)[:40]!r}, expected names and fingerprints; evaluate again"
@@ -205,14 +209,14 @@ def _versions(answers: pa.Table) -> list[str]:
     return sorted(v for v in answers.column("prompt_version").unique().to_pylist() if v is not None)
 
 
-def _answers(store: Store, side: dict[str, str | None], *, as_keys: bool) -> pa.Table:
-    """A side's answers; `as_keys`: with keys for questions, as files have them.
+def _answers(store: Store, side: dict[str, str | None], file: Any, *, as_keys: bool) -> pa.Table:
+    """A side's answers, of its evaluation `file` where it has one; `as_keys`: with keys for questions, as files have them.
 
     Raises:
         InputError: none is of the prompt version that is asked for.
     """
     if path := side.get("file"):
-        answers = golden.answers_of(_load(path), path)
+        answers = golden.answers_of(file, path)
     else:
         answers = _read(store, side)
         if as_keys:
