@@ -23,7 +23,7 @@ from claimscore.jobs import rules
 from claimscore.jobs.errors import InputError, reason_of
 from claimscore.jobs.records import Label
 from claimscore.jobs.thresholds import Thresholds
-from claimscore.jobs.windows import list_array, tokens_held
+from claimscore.jobs.windows import forms_of, list_array, tokens_held
 
 ROUNDING = {"float32": 1e-3, "bfloat16": 2e-2, "float16": 2e-2}
 """The largest difference of a probability that neighbours in a batch, threads or another machine of the kind explain."""
@@ -108,9 +108,7 @@ def score(
         for texts in ([p.premise for p in pairs], [p.claim for p in pairs])
     ]
     premises, claims = (list_array(table.column("ids")) for table in encoded)
-    forms = [
-        list_array(table.column("forms" if "forms" in table.column_names else "ids")) for table in encoded
-    ]
+    forms = list(zip(*(forms_of(table).to_pylist() for table in encoded), strict=True))
     ids = list(zip(premises.to_pylist(), claims.to_pylist(), strict=True))
     lengths = [len(a) + len(b) + n_special for a, b in ids]
     fits = pa.array([k for k, n in enumerate(lengths) if n <= max_pair_tokens], pa.int64())
@@ -124,7 +122,7 @@ def score(
             "content": pair.content,
             "tokens": _hash(json.dumps(ids[k])),
             "n_tokens": lengths[k],
-            "overlap": round(_overlap(*(column[k].as_py() for column in forms)), 6),
+            "overlap": round(_overlap(*forms[k]), 6),
             "n_missing_names": len(missing[k]),
             "label": pair.label,
             "p": None if error else [round(x, 6) for x in p or ()],

@@ -41,10 +41,9 @@ class Tokens:
 
     @classmethod
     def of(cls, texts: pa.Array, encode: Encode) -> Tokens:
-        """Tokenise `texts`; no texts give empty columns. Without `forms` of `encode` every id is its own."""
+        """Tokenise `texts`; no texts give empty columns."""
         table = encode(texts).combine_chunks()
-        forms = "forms" if "forms" in table.column_names else "ids"
-        lists = [list_array(table.column(name)) for name in ("ids", "starts", "ends", forms)]
+        lists = [*(list_array(table.column(name)) for name in ("ids", "starts", "ends")), forms_of(table)]
         flat = [np.asarray(column.flatten(), dtype=np.int32) for column in lists]
         lengths = np.asarray(pc.list_value_length(lists[0]), dtype=np.int64)
         bounds = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32)
@@ -288,6 +287,11 @@ def _cuts(
         if j == n:
             break
         i = max(i + 1, j - how.n_shared)
+
+
+def forms_of(encoded: pa.Table) -> pa.ListArray:
+    """The forms of texts that were encoded; of a tokenizer that tells none every id is its own."""
+    return list_array(encoded.column("forms" if "forms" in encoded.column_names else "ids"))
 
 
 def as_array(column: pa.ChunkedArray | pa.Array) -> pa.Array:
