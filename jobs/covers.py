@@ -4,7 +4,7 @@ Sentences are taken one by one, each time the one that adds most of the claim's 
 (greedy maximum coverage, Nemhauser, Wolsey and Fisher 1978), until none adds any or no room is left. Works on token
 sets for all claims of an answer at once; knows no text, table or threshold.
 
-On 1,140 labelled claims of 22 sources one such premise of up to 160 tokens orders claims as well as six windows and
+On 1,140 labelled claims of 21 sources one such premise of up to 160 tokens orders claims as well as six windows and
 joins of them did (AUROC .81 and .79) at a quarter of their tokens (benchmarks/results/notes-quality.md).
 """
 
@@ -18,7 +18,7 @@ MAX_SENTENCES = 32
 """Of one cover: more are a heap of words."""
 
 
-def covers(asks: Bools, holds: Bools, sizes: Ints, may: Bools, room: int) -> Bools:
+def covers(asks: Bools, holds: np.ndarray, sizes: Ints, may: Bools, room: int) -> Bools:
     """The sentences of each claim's cover, shape (claims, sentences); none of a claim that no sentence shares a token with.
 
     What a sentence adds does not depend on those that are not taken: a sentence that is not in a cover can be left
@@ -26,7 +26,7 @@ def covers(asks: Bools, holds: Bools, sizes: Ints, may: Bools, room: int) -> Boo
 
     Args:
         asks: which of W tokens each claim holds, shape (claims, W).
-        holds: which of them each sentence holds, shape (sentences, W).
+        holds: which of them each sentence holds, true or 1, shape (sentences, W).
         sizes: tokens of each sentence.
         may: which sentences each claim's cover may hold, shape (claims, sentences).
         room: tokens that a cover may have.
@@ -59,7 +59,6 @@ def _cover(
         left = np.minimum(left, room) - sizes[best]
         open_tokens *= 1 - held[:, best].T
         wanted: Bools = np.any(open_tokens, axis=0)
-        if 2 * np.count_nonzero(wanted) < len(
-            wanted
-        ):  # beside a 10 MB chunk most of the time went to the other tokens
+        # Beside a 10 MB chunk most of the time went to tokens that were covered already.
+        if 2 * np.count_nonzero(wanted) < len(wanted):
             open_tokens, held = open_tokens[:, wanted], held[wanted]

@@ -89,7 +89,7 @@ def add_covers(found: FoundPairs, retries: FoundPairs, claims: Claims, group: Gr
     for asks in asked(claims.forms, len(group.windows)):
         some = claims.take(slice(first, first + len(asks.held)))
         first += len(some.rows)
-        made = _Covers(some, group, asks.held, group.holds(asks.wanted), room)
+        made = _Covers(some, group, asks.held, group.holds(asks.wanted).astype(np.float32), room)
         everything, places = np.arange(len(some.rows)), group.places
         partly = np.flatnonzero(some.cited.any(axis=1) & ~some.cited.all(axis=1))
         of = np.concatenate([everything, partly])
@@ -100,9 +100,8 @@ def add_covers(found: FoundPairs, retries: FoundPairs, claims: Claims, group: Gr
         made.add(found, of, taken)
         owner, at = np.nonzero(taken[: len(everything)])
         chunk = places[at]
-        begins = np.ones(
-            len(at), np.bool_
-        )  # chunks of a cover stand in order, each with its sentences in a row
+        # The chunks of a cover stand in order, each with its sentences in a row.
+        begins = np.ones(len(at), np.bool_)
         begins[1:] = (owner[1:] != owner[:-1]) | (chunk[1:] != chunk[:-1])
         owner, chunk = owner[begins], chunk[begins]
         made.add(retries, owner, made.of(owner, places != chunk[:, None]))
@@ -116,8 +115,8 @@ class _Covers:
     sentences: Group
     asks: Bools
     """Which of W tokens each claim holds, (claims, W)."""
-    holds: Bools
-    """Which of them each sentence holds, (sentences, W)."""
+    holds: Floats
+    """1 where a sentence holds one of them, (sentences, W)."""
     room: int
 
     def of(self, claims: Ints, may: Bools) -> Bools:
@@ -150,7 +149,7 @@ class _Covers:
 
     def _n_held(self, asks: Bools, taken: Bools) -> Ints:
         """How many of the tokens that are asked for stand in the sentences taken, (covers,)."""
-        held = taken.astype(np.float32) @ self.holds.astype(np.float32) > 0
+        held = taken.astype(np.float32) @ self.holds > 0
         n: Ints = (held & asks).sum(axis=1)
         return n
 
