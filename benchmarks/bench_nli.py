@@ -1,8 +1,8 @@
 """The judge's throughput: our packed encoder against what else runs the same checkpoint, interleaved in one process.
 
 Answers are checked first (decisions and logits against fp32). The floor is the time of the bare products of all tokens,
-T x 2 (4 E^2 + 2 E I) a layer, all layers, in the same dtype and run, by the faster of torch's product and oneDNN's
-blocked one; ours does less of the last layer (keys and values of all tokens, the rest of first tokens only). Useful
+T x 2 (4 E^2 + 2 E I) a layer, all layers, in the same dtype and run, by the fastest of torch's product and oneDNN's
+blocked one on all threads or a pass a thread; ours does less of the last layer (keys and values of all tokens, the rest of first tokens only). Useful
 FLOP: T x (8 E^2 + 4 E I + 4 L E + 4 (2 L - 1) E) a layer, real tokens only. Prints a table, and one JSON line last.
 """
 
@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 import torch
+import torch.nn.functional as F  # noqa: N812 - torch's own name for it
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 import _harness as harness
@@ -28,6 +29,7 @@ import nli_baselines as baselines
 from claimscore.jobs.batch import micro_batches
 from claimscore.jobs.encoder import Encoder, load_encoder
 from claimscore.jobs.judge import CPU_TOKENS
+from claimscore.jobs.lanes import in_lanes
 from claimscore.kernels import cpu_linear, dispatch
 
 ROOT = harness.ROOT
@@ -83,19 +85,23 @@ def checkpoint(model: str, scratch: Path) -> Path:
 
 
 def ours(work: Work, encoder: Encoder) -> np.ndarray:
-    """Logits of all pairs, in their order: sorted, packed, `budget_tokens` a forward pass."""
+    """Logits of all pairs, in their order: sorted, packed, `budget_tokens` a forward pass; on a CPU a pass a core."""
     lengths = [len(ids) for ids in work.ids]
     out = np.empty((len(work.ids), encoder.n_classes), np.float32)
-    for batch in micro_batches(lengths, work.budget_tokens):
+
+    def logits(batch: list[int]) -> np.ndarray:
         ids_T = torch.from_numpy(np.concatenate([work.ids[k] for k in batch])).to(work.device)
         cu_seqlens = torch.tensor([0, *(lengths[k] for k in batch)], device=work.device).cumsum(0)
-        logits = encoder.logits(ids_T, cu_seqlens, max_len=lengths[batch[0]])
-        out[batch] = logits.cpu().numpy()
+        return encoder.logits(ids_T, cu_seqlens, max_len=lengths[batch[0]]).cpu().numpy()
+
+    n_lanes = 1 if work.device.type == "cuda" else torch.get_num_threads()
+    for batch, found in in_lanes(logits, list(micro_batches(lengths, work.budget_tokens)), n_lanes):
+        out[batch] = found
     return out
 
 
 def floors(work: Work, encoder: Encoder) -> dict[str, Callable[[], object]]:
-    """The bare products of one layer for all tokens, by torch's product and by oneDNN's blocked one."""
+    """The bare products of one layer for all tokens, by torch's product, by oneDNN's blocked one, and by that in lanes."""
     width, inner = encoder.config.hidden_size, encoder.config.intermediate_size
     shapes = ((3 * width, width), (width, width), (inner, width), (width, inner))
     step = min(work.budget_tokens, work.n_tokens)
@@ -104,23 +110,23 @@ def floors(work: Work, encoder: Encoder) -> dict[str, Callable[[], object]]:
         (torch.randn(step, i, **make), torch.randn(o, i, **make), torch.randn(o, **make)) for o, i in shapes
     ]
     n_steps, rest = divmod(work.n_tokens, step)
-    blocked = (
-        [(x, cpu_linear.packed(w), b) for x, w, b in parts]
-        if cpu_linear.packs(work.device, work.dtype)
-        else []
-    )
+    steps = [step] * n_steps + [rest] * bool(rest)
 
-    def run(product: Callable[..., object], operands: list[tuple[torch.Tensor, ...]]) -> None:
-        with torch.inference_mode():
+    def run(product: Callable[..., object], operands: list[tuple[torch.Tensor, ...]], n_lanes: int) -> None:
+        @torch.inference_mode()
+        def products(n_tokens: int) -> None:
             for x, weight, bias in operands:
-                for _ in range(n_steps):
-                    product(x, weight, bias)
-                if rest:
-                    product(x[:rest], weight, bias)
+                product(x[:n_tokens], weight, bias)
 
-    out: dict[str, Callable[[], object]] = {"floor: linear": lambda: run(torch.nn.functional.linear, parts)}
-    if blocked:
-        out["floor: blocked"] = lambda: run(cpu_linear.linear, blocked)
+        for _ in in_lanes(products, steps, n_lanes):
+            pass
+
+    out: dict[str, Callable[[], object]] = {"floor: linear": lambda: run(F.linear, parts, 1)}
+    if cpu_linear.packs(work.device, work.dtype):
+        blocked = [(x, cpu_linear.packed(w), b) for x, w, b in parts]
+        out["floor: blocked"] = lambda: run(cpu_linear.linear, blocked, 1)
+        n_lanes = torch.get_num_threads()
+        out["floor: blocked, in lanes"] = lambda: run(cpu_linear.linear, blocked, n_lanes)
     return out
 
 

@@ -122,6 +122,23 @@ def test_a_score_does_not_depend_on_its_neighbours(tmp_path):
         assert (other.argmax(1) == together.argmax(1)).all()
 
 
+def test_lanes_change_no_score_and_tell_every_pair(tmp_path):
+    """Three forward passes at once: each pair has its own row, in input order, and `tick` hears of all of them."""
+    alone = make(tiny.write_tiny(tmp_path))
+    torch.set_num_threads(3)
+    try:
+        beside = make(alone.card.model)
+    finally:
+        torch.set_num_threads(1)
+    premises, claims = random_pairs([(3 + 7 * i % 90, 2 + i % 11) for i in range(50)])
+    told = []
+
+    found = beside.probabilities(premises, claims, told.append)
+
+    np.testing.assert_allclose(found, alone.probabilities(premises, claims), atol=1e-5, rtol=0)
+    assert (sum(told), len(told) >= 3) == (50, True)
+
+
 def test_rows_come_back_in_input_order(tmp_path):
     """Reversing the pairs reverses the scores."""
     judge = make(tiny.write_tiny(tmp_path), budget_tokens=64)
