@@ -15,19 +15,17 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pyarrow as pa
-import pyarrow.compute as pc
 from _quality_cases import Case
 
-from claimscore.jobs import citations, evidence, pipeline, segment, signals
+from claimscore.jobs import citations, evidence, pair_rules, pipeline, segment, signals
 from claimscore.jobs.config import Config
 from claimscore.jobs.config_file import load_config
-from claimscore.jobs.frames import as_frame
 from claimscore.jobs.records import CLAIMS, LOG, SAMPLES, SCORES
 from claimscore.jobs.thresholds import Thresholds
 
 ROOT = Path(__file__).resolve().parent.parent
 VETOED = -2.0
-"""Added to the margin of a premise that lacks a value of the claim: below every premise that has them."""
+"""Added to the margin of a premise that a rule bars: below every premise that none does."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,8 +33,9 @@ class Judged:
     """What the job said of N cases."""
 
     margins: np.ndarray
-    """float (N,): the best over premises of what the card's combiner gives, or of entailment minus contradiction; a premise
-    that lacks a value counts at the bottom, as does a claim that could not be judged."""
+    """float (N,): the best over premises of what the job compares with its threshold (P(entailment), or what the card's
+    combiner makes of it); a premise that lacks a value, or whose own value the judge believes more, counts below all
+    others, and below it a claim that could not be judged."""
     verdicts: list[dict[str, Any]]
     n_pairs: int
     n_tokens: int
@@ -121,18 +120,16 @@ def claims_of(cases: Sequence[Case], log: pa.Table, config: Config) -> pa.Table:
 def margins(cases: Sequence[Case], scores: pa.Table, lacking: pa.Table, config: Config) -> np.ndarray:
     """One number a case, higher for better supported: `Judged.margins`, shape (N,)."""
     place = {case.id: k for k, case in enumerate(cases)}
-    names = pc.list_value_length(lacking.column("missing_names"))
-    frame = as_frame(scores).with_columns(n_names=pl.from_arrow(names))
-    if config.card.combiner:
-        order = Thresholds.of(config).support(pl.col("n_names"))
-    else:
-        order = pl.col("p_entailment") - pl.col("p_contradiction")
-    found = frame.select(order).to_series().to_list()
-    out = np.full(len(cases), -1.0 + VETOED)
-    rows = zip(
-        scores.column("request_id").to_pylist(), found, lacking["missing_values"].to_pylist(), strict=True
+    pairs = pair_rules.outcomes(scores, lacking, thresholds=Thresholds.of(config), config=config.verdicts)
+    is_lacking = (pl.col("missing").list.len() > 0).fill_null(value=False)
+    barred = (is_lacking | pl.col("rivalled")).cast(pl.Float64)
+    best = (
+        pairs.select("request_id", order=pl.col("support") + VETOED * barred)
+        .drop_nulls()
+        .group_by("request_id")
+        .agg(pl.col("order").max())
     )
-    for request_id, margin, lacks in rows:
-        if margin is not None:
-            out[place[request_id]] = max(out[place[request_id]], margin + (VETOED if lacks else 0.0))
+    out = np.full(len(cases), 2 * VETOED)
+    for request_id, order in best.iter_rows():
+        out[place[request_id]] = order
     return out
