@@ -24,7 +24,7 @@ from claimscore.jobs.config import Config
 from claimscore.jobs.config_file import as_toml_like
 from claimscore.jobs.errors import EXIT_UNFINISHED, ClaimscoreError, InputError
 from claimscore.jobs.nightly import DayPlan, DayReport, Execute, Outcome, plan_day, run_day
-from claimscore.jobs.plan import REFEREE, THRESHOLDS, ShardTask, Weights
+from claimscore.jobs.plan import REFEREE, THRESHOLDS_SHOWN, ShardTask, Weights
 from claimscore.jobs.progress import RunProgress
 from claimscore.jobs.store import Store
 from claimscore.jobs.uri import shown
@@ -121,7 +121,7 @@ def _check_claims_are_fresh(plan: DayPlan) -> None:
 
 def _check_no_verdict_changes(plan: DayPlan, current: str | None) -> None:
     """A backfill adds a series or fills days of one; it does not change what dashboards read under them."""
-    causes = (THRESHOLDS, REFEREE)
+    causes = (THRESHOLDS_SHOWN, REFEREE)
     changed = [why for why in plan.stale.values() if any(c in why.get("verdicts", "") for c in causes)]
     if changed and plan.series == current:
         raise InputError(

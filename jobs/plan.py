@@ -7,6 +7,7 @@ times, hosts or worker counts. The module loads no model; weights are hashed, no
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
@@ -15,6 +16,7 @@ from claimscore.jobs.config import Config, JudgeCard, fingerprint
 from claimscore.jobs.layout import TableFile, series_name
 from claimscore.jobs.records import Shard
 from claimscore.jobs.store import Store, fingerprint_of
+from claimscore.jobs.thresholds import Thresholds
 
 # Raised by hand when the code of a stage changes what it gives; the number is a part of the fingerprint.
 STAGE_VERSIONS = {
@@ -40,7 +42,10 @@ READ_BY: Mapping[str, tuple[str, ...]] = {
 """Table -> the tables whose content it was made from; fingerprints say how they were made, not what came of it."""
 
 THRESHOLDS = "thresholds of the judge card"
-"""What a reason says where they changed: a part of the verdicts, and of no series."""
+"""The part of the verdicts, and of no series, that the thresholds in force are. Older than `[verdicts]`' say in them: another
+name would make every verdict stale."""
+THRESHOLDS_SHOWN = "thresholds (judge card or [verdicts])"
+"""What people read in its place."""
 
 Repeats = Mapping[int, tuple[str, str]]
 
@@ -118,7 +123,7 @@ class ShardTask:
                 remade and f"{remade} made again"
             )
             if why:
-                reasons[table] = why
+                reasons[table] = why.replace(THRESHOLDS, THRESHOLDS_SHOWN)
                 remade = remade or ("" if table == "quarantine" else table)
             contents[table] = store.content(self.file(table))
         if not self.stores_text and reasons:
@@ -204,10 +209,13 @@ def table_parts(
         "[triage]": fingerprint(config.triage),
         "generator": generator,
     }
+    # As they are in force, whoever gives them: a threshold that moves from the card to the config decides as before.
+    of_card = dataclasses.replace(config.verdicts, entailment=None, contradiction=None)
+    thresholds = Thresholds.of(config)
     parts["verdicts"] = {
         "scores": _chained(parts, "sample_scores"),
-        "[verdicts]": fingerprint(config.verdicts),
-        THRESHOLDS: fingerprint([config.card.entailment, config.card.contradiction, config.card.combiner]),
+        "[verdicts]": fingerprint(of_card),
+        THRESHOLDS: fingerprint([thresholds.entailment, thresholds.contradiction, thresholds.combiner]),
     }
     if config.referee_card is not None:  # no part at all otherwise: without a referee nothing is made again
         parts[REFEREE] = {

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from claimscore.jobs.layout import TableFile
+from claimscore.jobs.plan import THRESHOLDS, THRESHOLDS_SHOWN
 from claimscore.jobs.store import Store
 
 VERSION = "stage version"
@@ -42,7 +43,8 @@ def differing(one: Mapping[str, str], other: Mapping[str, str]) -> list[str]:
     """What differs between two recipes, sorted; nothing where one is not known, and so empty."""
     if not one or not other:
         return []
-    return sorted(name for name in one.keys() | other.keys() if one.get(name) != other.get(name))
+    names = [name for name in one.keys() | other.keys() if one.get(name) != other.get(name)]
+    return sorted(THRESHOLDS_SHOWN if name == THRESHOLDS else name for name in names)
 
 
 def recipe(store: Store, series: str, day: str) -> dict[str, str]:

@@ -166,7 +166,7 @@ MAY_IMPORT = {
         ),
     ),
     "signals": ("citations", "evidence", "rules", "triage", "windows"),
-    "plan": ("checkpoint", "layout", "store"),
+    "plan": ("checkpoint", "layout", "store", "thresholds"),
     "privacy": (),
     "shard_run": ("pipeline", "plan", "privacy", "read", "shard_samples", "store"),
     "shard_samples": ("consistency", "pipeline", "plan", "store"),
@@ -242,7 +242,7 @@ MAY_IMPORT = {
         *("export_otlp", "export_phoenix", "exports", "published", "report_words", "sending"),
         *("store", "wholefile"),
     ),
-    "recipes": ("layout", "store"),
+    "recipes": ("layout", "plan", "store"),
     "alerts": ("trend",),
     "alert_files": (
         *(

@@ -54,6 +54,8 @@ def otherwise(folder: Path, series: str) -> dict[str, list[str]]:
     [
         ((), None),
         (("verdicts.conflict_overlap=0.9",), ["[verdicts]"]),
+        (("verdicts.entailment=0.8",), None),  # the card's own
+        (("verdicts.entailment=0.85",), ["thresholds (judge card or [verdicts])"]),
         (("decompose.checker_entails=0.9", "evidence.max_windows=5"), ["[decompose]", "[evidence]"]),
         (("store.max_unscored_fraction=0.9", "policy.refuse_below=0.1"), None),  # decide nothing of a rate
     ],
