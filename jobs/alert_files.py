@@ -60,7 +60,7 @@ def run(
             manifest = store.manifest(file)
             made_at = manifest["made_at"] if manifest and file.date == date else None
     history = as_frame(pa.concat_tables(tables))
-    otherwise = recipes.made_otherwise(store, found, set(history["date"]) - {date}, date)
+    otherwise = recipes.Recipes(store, found).otherwise(set(history["date"]) - {date}, date)
     alike = history.filter(~pl.col("date").is_in(list(otherwise)))
     document: dict[str, Any] = {"series": found, "made_at": made_at}
     document |= alerts.examine(alike, date, metrics, worst)

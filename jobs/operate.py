@@ -19,13 +19,14 @@ from typing import Any
 
 import pyarrow.fs as pafs
 
-from claimscore.jobs import estimate
+from claimscore.jobs import estimate, settings
 from claimscore.jobs.config import Config
 from claimscore.jobs.config_file import as_toml_like
 from claimscore.jobs.errors import EXIT_UNFINISHED, ClaimscoreError, InputError
 from claimscore.jobs.nightly import DayPlan, DayReport, Execute, Outcome, plan_day, run_day
-from claimscore.jobs.plan import REFEREE, THRESHOLDS_SHOWN, ShardTask, Weights
+from claimscore.jobs.plan import REFEREE, ShardTask, Weights
 from claimscore.jobs.progress import RunProgress
+from claimscore.jobs.settings import THRESHOLDS_SHOWN
 from claimscore.jobs.store import Store
 from claimscore.jobs.uri import shown
 
@@ -56,9 +57,13 @@ def run_days(
         contextlib.ExitStack() as stack,
     ):
         weights = Weights.of(config)
+        settings.keep(store, config)
+        told = set(days)
         execute = _LazyExecutor(config, stack, run_id, quiet=quiet)
         for day in days:
-            report = _run_one(config, store, weights, day, execute, only=len(days) == 1, backfill=backfill)
+            report = _run_one(
+                config, store, weights, day, execute, told, only=len(days) == 1, backfill=backfill
+            )
             if warning and not done:
                 report["warnings"].insert(0, warning)
             done.append(report)
@@ -76,6 +81,7 @@ def _run_one(
     weights: Weights,
     day: str,
     execute: _LazyExecutor,
+    told: set[str],
     *,
     only: bool,
     backfill: bool,
@@ -86,8 +92,10 @@ def _run_one(
         if backfill:
             _check_claims_are_fresh(plan)
             _check_no_verdict_changes(plan, store.current())
+        unlike = estimate.unlike_the_week(config, store, plan, told, None if backfill else store.current())
         with execute.watching(plan):
             report = run_day(config, store, plan, execute)
+        report.warnings += unlike
     except InputError as err:
         if only:
             raise

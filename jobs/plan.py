@@ -7,7 +7,6 @@ times, hosts or worker counts. The module loads no model; weights are hashed, no
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
@@ -15,8 +14,8 @@ from claimscore.jobs.checkpoint import model_fingerprint
 from claimscore.jobs.config import Config, JudgeCard, fingerprint
 from claimscore.jobs.layout import TableFile, series_name
 from claimscore.jobs.records import Shard
+from claimscore.jobs.settings import THRESHOLDS, THRESHOLDS_SHOWN, settings_of
 from claimscore.jobs.store import Store, fingerprint_of
-from claimscore.jobs.thresholds import Thresholds
 
 # Raised by hand when the code of a stage changes what it gives; the number is a part of the fingerprint.
 STAGE_VERSIONS = {
@@ -40,12 +39,6 @@ READ_BY: Mapping[str, tuple[str, ...]] = {
     "answers": ("verdicts", "referee"),
 }
 """Table -> the tables whose content it was made from; fingerprints say how they were made, not what came of it."""
-
-THRESHOLDS = "thresholds of the judge card"
-"""The part of the verdicts, and of no series, that the thresholds in force are. Older than `[verdicts]`' say in them: another
-name would make every verdict stale."""
-THRESHOLDS_SHOWN = "thresholds (judge card or [verdicts])"
-"""What people read in its place."""
 
 Repeats = Mapping[int, tuple[str, str]]
 
@@ -180,6 +173,7 @@ def table_parts(
     repeated = fingerprint(
         {str(row): reason for row, (reason, _) in sorted(repeats.items())}
     )  # the detail names paths
+    of = {name: fingerprint(section) for name, section in settings_of(config).items()}
     parts: dict[str, dict[str, str]] = {}
     parts["quarantine"] = {
         "log content": shard_id,
@@ -192,36 +186,33 @@ def table_parts(
         parts["quarantine"]["[privacy]"] = fingerprint(config.privacy)
     parts["claims"] = {
         "log": fingerprint_of(parts["quarantine"]),
-        "[segment]": fingerprint(config.segment),
-        "[citations]": fingerprint(config.citations),
-        "[decompose]": fingerprint(config.decompose),
-        "checker card": fingerprint([list(config.checker_card.labels), config.checker_card.max_pair_tokens]),
+        "[segment]": of["[segment]"],
+        "[citations]": of["[citations]"],
+        "[decompose]": of["[decompose]"],
+        "checker card": of["checker card"],
         "decomposer weights": weights.decomposer,
         "checker weights": weights.checker,
     }
     parts["scores"] = {
         "claims": _chained(parts, "claims"),
-        "[evidence]": fingerprint(config.evidence),
+        "[evidence]": of["[evidence]"],
         **_judge_parts(config, weights),
     }
     parts["sample_scores"] = {
         "scores": _chained(parts, "scores"),
-        "[triage]": fingerprint(config.triage),
+        "[triage]": of["[triage]"],
         "generator": generator,
     }
-    # As they are in force, whoever gives them: a threshold that moves from the card to the config decides as before.
-    of_card = dataclasses.replace(config.verdicts, entailment=None, contradiction=None)
-    thresholds = Thresholds.of(config)
     parts["verdicts"] = {
         "scores": _chained(parts, "sample_scores"),
-        "[verdicts]": fingerprint(of_card),
-        THRESHOLDS: fingerprint([thresholds.entailment, thresholds.contradiction, thresholds.combiner]),
+        "[verdicts]": of["[verdicts]"],
+        THRESHOLDS: of[THRESHOLDS],
     }
     if config.referee_card is not None:  # no part at all otherwise: without a referee nothing is made again
         parts[REFEREE] = {
             "scores": _chained(parts, "scores"),
-            "[triage]": fingerprint(config.triage),
-            "[referee]": fingerprint(config.referee),
+            "[triage]": of["[triage]"],
+            "[referee]": of["[referee]"],
             "referee card and weights": referee_of(config, weights),
             "combiner of the judge card": fingerprint(config.card.combiner),
         }

@@ -72,7 +72,7 @@ def read_night(store: Store, date: str, series: str, *, is_current: bool) -> rep
     verdicts = joined(VERDICTS, (store.read(file) for file in files["verdicts"]))
     claimed = {file.shard_id for file in store.files("claims", date=date)}
     history = _history(store, date, series, answers)
-    days = {day for day in history.column("date").to_pylist() if day != date}
+    days, made = set(history.column("date").to_pylist()), recipes.Recipes(store, series)
     return report.Night(
         date=date,
         series=series,
@@ -80,7 +80,8 @@ def read_night(store: Store, date: str, series: str, *, is_current: bool) -> rep
         answers=answers,
         verdicts=verdicts,
         history=history,
-        otherwise=recipes.made_otherwise(store, series, days, date),
+        otherwise=made.otherwise(days - {date}, date),
+        borders=made.borders(days),
         quarantined=_quarantined(store, date),
         n_shards=len(claimed),
         n_unfinished=len(claimed - {file.shard_id for file in files["answers"]}),

@@ -166,12 +166,15 @@ MAY_IMPORT = {
         ),
     ),
     "signals": ("citations", "evidence", "rules", "triage", "windows"),
-    "plan": ("checkpoint", "layout", "store", "thresholds"),
+    "settings": ("store", "thresholds"),
+    "plan": ("checkpoint", "layout", "settings", "store"),
     "privacy": (),
     "shard_run": ("pipeline", "plan", "privacy", "read", "shard_samples", "store"),
     "shard_samples": ("consistency", "pipeline", "plan", "store"),
     "nightly": ("layout", "metrics", "pipeline", "plan", "read", "shard_run", "shards", "store"),
-    "estimate": ("config_file", "nightly", "plan", "read", "segment", "store", "windows"),
+    "estimate": (
+        *("config_file", "nightly", "plan", "read", "recipes", "report_words", "segment", "store", "windows"),
+    ),
     "cluster": ("actors", "nightly", "pipeline", "plan", "shard_run", "store"),
     "actors": ("judge", "llm", "pairs"),
     # The command line.
@@ -179,7 +182,7 @@ MAY_IMPORT = {
     "progress": (),
     "reports": ("compare", "metrics", "progress", "referee_words", "report_words", "store"),
     "show": ("progress", "referee_words", "report_words", "reports", "store"),
-    "operate": ("config_file", "cluster", "estimate", "nightly", "plan", "progress", "store"),
+    "operate": ("config_file", "cluster", "estimate", "nightly", "plan", "progress", "settings", "store"),
     # The morning report: figures, words, forms, files.
     "trend": (),
     "concentration": (),
@@ -242,7 +245,7 @@ MAY_IMPORT = {
         *("export_otlp", "export_phoenix", "exports", "published", "report_words", "sending"),
         *("store", "wholefile"),
     ),
-    "recipes": ("layout", "plan", "store"),
+    "recipes": ("layout", "plan", "settings", "store", "trend"),
     "alerts": ("trend",),
     "alert_files": (
         *(
@@ -338,12 +341,13 @@ MAY_IMPORT = {
         "referee_words",
         "report_words",
         "reports",
+        "settings",
         "store",
     ),
     # Golden sets: a log apart, its rates, a night replayed, and how each looks.
     "apart": ("operate", "store"),
     "golden": ("gate", "metrics"),
-    "evaluate": ("apart", "golden", "layout", "logrows", "read", "recipes", "shards", "store"),
+    "evaluate": ("apart", "golden", "layout", "logrows", "read", "recipes", "settings", "shards", "store"),
     "logrows": ("read", "shards"),
     "replay": ("consistency", "prompt_texts"),
     "replay_sides": ("gate", "metrics"),
