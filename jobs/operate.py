@@ -1,7 +1,7 @@
 """Days one after another under one lock, and the record of the run: what `run` and `backfill` do.
 
-Ray is started only when something is stale, so a run with nothing to do ends in the time that reading footers and
-manifests takes. Every run leaves `state/run.json`, with its exit code and end (null: it goes on, or was killed), because
+Ray is started only when something that is stale needs a model, so a run with nothing to do ends in the time that reading
+footers and manifests takes, and a changed threshold in that of its tables. Every run leaves `state/run.json`, with its exit code and end (null: it goes on, or was killed), because
 schedulers lose codes above 1.
 """
 
@@ -19,7 +19,7 @@ from typing import Any
 
 import pyarrow.fs as pafs
 
-from claimscore.jobs import estimate, settings
+from claimscore.jobs import estimate, inprocess, settings
 from claimscore.jobs.config import Config
 from claimscore.jobs.config_file import as_toml_like
 from claimscore.jobs.errors import EXIT_UNFINISHED, ClaimscoreError, InputError
@@ -185,11 +185,13 @@ def _write(store: Store, record: Mapping[str, Any], began: float, exit_code: int
 
 
 class _LazyExecutor:
-    """Starts Ray at the first shard that has something stale, and keeps it for the days that follow."""
+    """Starts Ray at the first day that needs a model, or many shards' hands, and keeps it for the days that follow."""
 
     def __init__(self, config: Config, stack: contextlib.ExitStack, run_id: str, *, quiet: bool) -> None:
         self._config, self._stack, self._run_id, self._quiet = config, stack, run_id, quiet
         self._execute: Execute | None = None
+        self._stale: Mapping[str, Mapping[str, str]] = {}
+        self._n_rows_here = 0
         self._progress: RunProgress | None = None
 
     @contextlib.contextmanager
@@ -199,11 +201,16 @@ class _LazyExecutor:
             yield
             return
         with RunProgress(plan.date, len(plan.stale), quiet=self._quiet) as progress:
-            self._progress = progress
+            self._progress, self._stale = progress, plan.stale
             yield
 
     def __call__(self, tasks: Sequence[ShardTask], fs: pafs.FileSystem) -> Iterator[Outcome]:
         if not tasks:
+            return
+        if self._execute is None and inprocess.fits(tasks, self._stale, self._n_rows_here):
+            self._n_rows_here += sum(task.shard.n_rows for task in tasks)
+            store = Store(self._config.store.out, self._config.store, run_id=self._run_id)
+            yield from inprocess.execute(self._config, store, tasks, fs, self._show_counts)
             return
         if self._execute is None:
             if self._progress:

@@ -31,6 +31,8 @@ STAGE_VERSIONS = {
 TABLES = ("quarantine", "claims", "scores", "sample_scores", "verdicts", "answers")
 """Tables of a shard, in the order in which they are made; with a referee, its own comes before the verdicts."""
 REFEREE = "referee"
+NEED_MODELS = frozenset({"claims", "scores", "sample_scores", REFEREE})
+"""Tables that ask a model; the others are made of them by rules."""
 READ_BY: Mapping[str, tuple[str, ...]] = {
     "scores": ("claims",),
     "sample_scores": ("claims", "scores"),

@@ -182,7 +182,20 @@ MAY_IMPORT = {
     "progress": (),
     "reports": ("compare", "metrics", "progress", "referee_words", "report_words", "store"),
     "show": ("progress", "referee_words", "report_words", "reports", "store"),
-    "operate": ("config_file", "cluster", "estimate", "nightly", "plan", "progress", "settings", "store"),
+    "inprocess": ("nightly", "pipeline", "plan", "shard_run", "store"),
+    "operate": (
+        *(
+            "config_file",
+            "cluster",
+            "estimate",
+            "inprocess",
+            "nightly",
+            "plan",
+            "progress",
+            "settings",
+            "store",
+        ),
+    ),
     # The morning report: figures, words, forms, files.
     "trend": (),
     "concentration": (),
