@@ -15,7 +15,7 @@ import polars as pl
 import pyarrow as pa
 from rich.console import Console
 
-from claimscore.jobs import alerts, recipes, reports, trend
+from claimscore.jobs import alerts, outputs, recipes, reports, trend
 from claimscore.jobs.config import StoreConfig
 from claimscore.jobs.errors import InputError, OutputError, one_line
 from claimscore.jobs.frames import as_frame
@@ -49,7 +49,7 @@ def run(
     store = Store(out, StoreConfig(out=out))
     found = reports.find_series(store, out, series) if series else store.current()
     if found is None:
-        raise InputError(f"{out}: no finished run, expected one; run a day first")
+        raise outputs.no_run(out)
     first = trend.days_before(date, alerts.WINDOW_DAYS)
     tables = [trend.HISTORY.empty_table()]
     made_at = None

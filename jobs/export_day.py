@@ -10,7 +10,7 @@ from typing import Any
 import polars as pl
 import pyarrow as pa
 
-from claimscore.jobs import export_events, reports
+from claimscore.jobs import export_events, outputs, reports
 from claimscore.jobs.config import Config
 from claimscore.jobs.errors import InputError
 from claimscore.jobs.frames import as_frame, joined
@@ -29,7 +29,7 @@ def day_of(store: Store, out: str, date: str | None, series: str | None) -> tupl
     """
     found = reports.find_series(store, out, series) if series else store.current()
     if found is None:
-        raise InputError(f"{out}: no finished run, expected one; run a day first")
+        raise outputs.no_run(out)
     days = {file.date for file in store.files("answers", series=found)}
     date = date or max(days, default=None)
     if date is None or date not in days:

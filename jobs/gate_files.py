@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from rich.console import Console
 
-from claimscore.jobs import gate, golden, recipes, referee_words, reports, settings
+from claimscore.jobs import gate, golden, outputs, recipes, referee_words, reports, settings
 from claimscore.jobs.config import StoreConfig
 from claimscore.jobs.errors import InputError, reason_of
 from claimscore.jobs.layout import TableFile
@@ -112,7 +112,7 @@ def _sides(
     ]
     series = named[0] or store.current()
     if series is None:
-        raise InputError(f"{out}: no finished run, expected one; give --out, or run a day first")
+        raise outputs.no_run(out, otherwise="give --out, or run a day first")
     date = candidate["date"] or max((f.date for f in store.files("answers", series=series)), default=None)
     first = {"date": date, "series": series, "prompt_version": candidate["prompt_version"], "but": None}
     second = {

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from rich.console import Console
 from rich.text import Text
 
-from claimscore.jobs import referee_words
+from claimscore.jobs import outputs, referee_words
 from claimscore.jobs.config import StoreConfig
 from claimscore.jobs.errors import InputError
 from claimscore.jobs.progress import printable
@@ -38,7 +38,7 @@ def find_answer(out: str, request_id: str, series: str | None) -> dict[str, Any]
     store = Store(out, StoreConfig(out=out))
     series = find_series(store, out, series) if series else store.current()
     if series is None:
-        raise InputError(f"{out}: no finished run, expected one; give --out, or run a day first")
+        raise outputs.no_run(out, otherwise="give --out, or run a day first")
     for file in reversed(store.files("answers", series=series)):
         answers = store.read(file)
         row = answers.filter(pc.equal(answers.column("request_id"), request_id))

@@ -135,6 +135,7 @@ MAY_IMPORT = {
     # Files.
     "store": ("layout", "output"),
     "layout": (),
+    "outputs": ("layout",),
     "output": ("wholefile",),
     "shards": (),
     # What joins the stages: one page, the files around it, a day, a cluster.
@@ -180,8 +181,8 @@ MAY_IMPORT = {
     # The command line.
     "options": (),
     "progress": (),
-    "reports": ("compare", "metrics", "progress", "referee_words", "report_words", "store"),
-    "show": ("progress", "referee_words", "report_words", "reports", "store"),
+    "reports": ("compare", "metrics", "outputs", "progress", "referee_words", "report_words", "store"),
+    "show": ("outputs", "progress", "referee_words", "report_words", "reports", "store"),
     "inprocess": ("nightly", "pipeline", "plan", "shard_run", "store"),
     "operate": (
         *(
@@ -208,6 +209,7 @@ MAY_IMPORT = {
     "report_files": (
         "wholefile",
         "metrics",
+        "outputs",
         "report",
         "recipes",
         "report_html",
@@ -245,7 +247,7 @@ MAY_IMPORT = {
     "export_mlflow": ("exports", "published", "sending"),
     "export_otlp": ("published", "sending"),
     "export_phoenix": ("published", "sending"),
-    "export_day": ("export_events", "layout", "read", "reports", "shards", "store"),
+    "export_day": ("export_events", "layout", "outputs", "read", "reports", "shards", "store"),
     "export_files": (
         *(
             "export_csv",
@@ -264,6 +266,7 @@ MAY_IMPORT = {
         *(
             "alerts",
             "gate_files",
+            "outputs",
             "progress",
             "recipes",
             "report_words",
@@ -348,6 +351,7 @@ MAY_IMPORT = {
         "wholefile",
         "gate",
         "golden",
+        "outputs",
         "recipes",
         "layout",
         "progress",
