@@ -14,7 +14,7 @@ from claimscore.jobs import settings, trend
 from claimscore.jobs.config import Config
 from claimscore.jobs.layout import TableFile
 from claimscore.jobs.plan import ShardTask, metrics_parts
-from claimscore.jobs.settings import VERSION, Known
+from claimscore.jobs.settings import THRESHOLDS, VERSION, Known
 from claimscore.jobs.store import Store
 
 WEEK_DAYS = 7
@@ -82,6 +82,8 @@ def differing(before: Recipe, now: Recipe, kept: Known) -> list[str]:
     if not before or not now:
         return []
     names = [name for name in before.keys() | now.keys() if before.get(name) != now.get(name)]
+    if not (settings.thresholds(before, kept) and settings.thresholds(now, kept)):
+        kept = {key: value for key, value in kept.items() if key != before.get(THRESHOLDS)}
     return sorted(
         words for name in names for words in settings.changes(name, before.get(name), now.get(name), kept)
     )

@@ -86,6 +86,16 @@ def checked(found: Any) -> Known:
     return found if is_ours else {}
 
 
+def thresholds(parts: Mapping[str, str], kept: Known) -> dict[str, Any] | None:
+    """The thresholds in force of verdicts made from these parts: entailment, contradiction, combiner; None: not known.
+
+    Verdicts of an earlier version are known where it gave `[verdicts]` none: else that part held them too, and is not kept.
+    """
+    found = kept.get(parts.get(THRESHOLDS, ""), {})
+    is_known = parts.get("[verdicts]") in kept and found.keys() == set(_KEYS[THRESHOLDS])
+    return dict(found) if is_known else None
+
+
 def changes(part: str, before: str | None, now: str | None, kept: Known) -> list[str]:
     """What of a part changed, in words: `[verdicts] rival_margin 1.5 -> 2`; the part alone where no more is known.
 

@@ -182,7 +182,7 @@ MAY_IMPORT = {
     "options": (),
     "progress": (),
     "reports": ("compare", "metrics", "outputs", "progress", "referee_words", "report_words", "store"),
-    "show": ("outputs", "progress", "referee_words", "report_words", "reports", "store"),
+    "show": ("outputs", "progress", "referee_words", "report_words", "reports", "settings", "store"),
     "inprocess": ("nightly", "pipeline", "plan", "shard_run", "store"),
     "operate": (
         *(
@@ -247,7 +247,7 @@ MAY_IMPORT = {
     "export_mlflow": ("exports", "published", "sending"),
     "export_otlp": ("published", "sending"),
     "export_phoenix": ("published", "sending"),
-    "export_day": ("export_events", "layout", "outputs", "read", "reports", "shards", "store"),
+    "export_day": ("export_events", "layout", "outputs", "read", "reports", "settings", "shards", "store"),
     "export_files": (
         *(
             "export_csv",
