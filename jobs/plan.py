@@ -132,9 +132,10 @@ def shard_tasks(
     """The tasks of one day's shards, in order."""
     series = series_of(config, weights)
     generator, referee = generator_of(config, weights), referee_of(config, weights)
+    of = _fingerprints(config)
     for shard in shards:
         condemned = repeats.get(shard.shard_id, {})
-        parts = table_parts(config, weights, shard.shard_id, condemned, generator)
+        parts = table_parts(config, weights, shard.shard_id, condemned, generator, of)
         yield ShardTask(
             date,
             shard,
@@ -169,13 +170,21 @@ def referee_of(config: Config, weights: Weights) -> str:
 
 
 def table_parts(
-    config: Config, weights: Weights, shard_id: str, repeats: Repeats, generator: str
+    config: Config,
+    weights: Weights,
+    shard_id: str,
+    repeats: Repeats,
+    generator: str,
+    of: Mapping[str, str] | None = None,
 ) -> dict[str, dict[str, str]]:
-    """Table -> what it is made from, in words for people; the chain of a shard's fingerprints."""
+    """Table -> what it is made from, in words for people; the chain of a shard's fingerprints.
+
+    `of`: the fingerprints of the config's sections, which are the same for all shards; None: taken here.
+    """
+    of = of or _fingerprints(config)
     repeated = fingerprint(
         {str(row): reason for row, (reason, _) in sorted(repeats.items())}
     )  # the detail names paths
-    of = {name: fingerprint(section) for name, section in settings_of(config).items()}
     parts: dict[str, dict[str, str]] = {}
     parts["quarantine"] = {
         "log content": shard_id,
@@ -233,6 +242,11 @@ def metrics_parts(config: Config, store: Store, tasks: list[ShardTask]) -> dict[
         "[metrics]": fingerprint(config.metrics),
         "stage version": STAGE_VERSIONS["metrics"],
     }
+
+
+def _fingerprints(config: Config) -> dict[str, str]:
+    """Part of a manifest -> the fingerprint of the section that it is."""
+    return {name: fingerprint(section) for name, section in settings_of(config).items()}
 
 
 def _chained(parts: Mapping[str, Mapping[str, str]], table: str) -> str:

@@ -17,8 +17,8 @@ from claimscore.jobs.config import StoreConfig
 from claimscore.jobs.nightly import execute_here, plan_day, run_day
 from claimscore.jobs.pipeline import Models
 from claimscore.jobs.plan import Weights
-from claimscore.jobs.recipes import Recipes
-from claimscore.jobs.settings import keep
+from claimscore.jobs.recipes import Recipes, differing
+from claimscore.jobs.settings import THRESHOLDS, keep
 from claimscore.jobs.store import Store
 
 TODAY = "2026-11-28"
@@ -84,6 +84,16 @@ def test_without_kept_settings_the_section_is_named(tmp_path: Path):
         kept.unlink() if text is None else kept.write_text(text)
         found = otherwise(tmp_path, series)
         assert found == {day: ["[verdicts]", "thresholds (judge card or [verdicts])"] for day in DAYS[:2]}
+
+
+def test_no_threshold_is_told_of_a_day_whose_section_held_it_too():
+    """Before thresholds were taken as they are in force, `[verdicts]` could hold another than the card's, which the part named."""
+    known = {"a": dict.fromkeys(("entailment", "contradiction", "combiner"), 0.5), "v": {"number_veto": True}}
+    known["b"] = known["a"] | {"entailment": 0.6}
+    old, now = {"[verdicts]": "as written", THRESHOLDS: "a"}, {"[verdicts]": "v", THRESHOLDS: "b"}
+
+    assert differing(old, now, known) == ["[verdicts]", "thresholds (judge card or [verdicts])"]
+    assert differing(old | {"[verdicts]": "v"}, now, known) == ["entailment threshold 0.5 -> 0.6"]
 
 
 def test_another_version_of_a_stage_is_named(tmp_path: Path, monkeypatch):
