@@ -15,7 +15,7 @@ import polars as pl
 import pyarrow as pa
 from rich.console import Console
 
-from claimscore.jobs import alerts, recipes, reports, trend
+from claimscore.jobs import alerts, outputs, recipes, reports, trend
 from claimscore.jobs.config import StoreConfig
 from claimscore.jobs.errors import InputError, OutputError, one_line
 from claimscore.jobs.frames import as_frame
@@ -49,7 +49,7 @@ def run(
     store = Store(out, StoreConfig(out=out))
     found = reports.find_series(store, out, series) if series else store.current()
     if found is None:
-        raise InputError(f"{out}: no finished run, expected one; run a day first")
+        raise outputs.no_run(out)
     first = trend.days_before(date, alerts.WINDOW_DAYS)
     tables = [trend.HISTORY.empty_table()]
     made_at = None
@@ -60,7 +60,7 @@ def run(
             manifest = store.manifest(file)
             made_at = manifest["made_at"] if manifest and file.date == date else None
     history = as_frame(pa.concat_tables(tables))
-    otherwise = recipes.made_otherwise(store, found, set(history["date"]) - {date}, date)
+    otherwise = recipes.Recipes(store, found).otherwise(set(history["date"]) - {date}, date)
     alike = history.filter(~pl.col("date").is_in(list(otherwise)))
     document: dict[str, Any] = {"series": found, "made_at": made_at}
     document |= alerts.examine(alike, date, metrics, worst)

@@ -29,8 +29,8 @@ import ray
 
 from claimscore.jobs.actors import JudgeActor, JudgeProxy, LlmActor, LlmProxy, Progress, Told, die_with_parent
 from claimscore.jobs.config import Config, JudgeCard
-from claimscore.jobs.errors import ClaimscoreError, ConfigError, ModelError
-from claimscore.jobs.nightly import Outcome
+from claimscore.jobs.errors import ClaimscoreError, ConfigError, ModelError, in_short
+from claimscore.jobs.nightly import Outcome, placed
 from claimscore.jobs.pipeline import Models
 from claimscore.jobs.plan import ShardTask
 from claimscore.jobs.shard_run import ShardReport, run_shard
@@ -177,9 +177,9 @@ def start_ray(address: str) -> None:
             _knock(address)
             ray.init(address=address or "local", **options)
     except Exception as err:  # Ray raises no kind of its own where its node starts too late on a busy machine
-        done = f"joined: {_short(err)}, expected a running cluster of this Ray and Python version"
+        done = f"joined: {in_short(err)}, expected a running cluster of this Ray and Python version"
         if not address:
-            done = f"started here: {_short(err)}, expected room in memory and in /tmp; on a busy machine run it again"
+            done = f"started here: {in_short(err)}, expected room in memory and in /tmp; on a busy machine run it again"
         raise ConfigError(f"[cluster] address = {address!r}: Ray cannot be {done}") from err
 
 
@@ -341,17 +341,13 @@ def _outcome(ref: Any) -> ShardReport | _Failure:
     except ray.exceptions.RayTaskError as err:  # a mistake of ours, or the machine's; a try costs little
         return _Failure(f"{_raised(err)}; report this", retried=True)
     except ray.exceptions.RayError as err:
-        return _Failure(f"its worker ended: {_short(err)}", retried=True)
+        return _Failure(f"its worker ended: {in_short(err)}", retried=True)
     return outcome
 
 
 def _told(task: ShardTask, outcome: ShardReport | _Failure) -> ShardReport | str:
     """The report, or the line of what failed with the file and row groups in front."""
-    if not isinstance(outcome, _Failure):
-        return outcome
-    groups = task.shard.row_groups
-    where = f"{task.shard.file}: row groups {groups[0]}-{groups[-1]}: "
-    return outcome.line if task.shard.file in outcome.line else where + outcome.line
+    return placed(task, outcome.line) if isinstance(outcome, _Failure) else outcome
 
 
 def _run_shard(
@@ -441,7 +437,7 @@ def _asking(role: str, method: Any) -> Callable[..., Any]:
             raise _ActorError(role, line) from err
         except ray.exceptions.RayError as err:
             raise _ActorError(
-                role, f"{role}: its process ended: {_short(err)}, expected an answer; look at memory first"
+                role, f"{role}: its process ended: {in_short(err)}, expected an answer; look at memory first"
             ) from err
 
     return ask
@@ -451,10 +447,4 @@ def _raised(err: Any) -> str:
     """What a process raised: the type, the text, and the last line of code."""
     places = [line.strip() for line in str(err).splitlines() if line.lstrip().startswith('File "')]
     cause = err.cause
-    return f"{type(cause).__name__}: {_short(cause)}" + (f" ({places[-1]})" if places else "")
-
-
-def _short(err: BaseException) -> str:
-    """The text of an error in one line of bounded length."""
-    text = " ".join(str(err).split())
-    return text if len(text) <= 300 else f"{text[:300]}…"
+    return f"{type(cause).__name__}: {in_short(cause)}" + (f" ({places[-1]})" if places else "")

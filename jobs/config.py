@@ -670,21 +670,22 @@ def fingerprint(section: Any) -> str:
     Fields named in the class's `UNHASHED` are left out: paths (the content behind them is hashed
     elsewhere), speed and memory settings. A string or mapping is hashed as it is.
     """
-    return hashlib.sha256(json.dumps(_canonical(section), sort_keys=True).encode()).hexdigest()[:16]
+    return hashlib.sha256(json.dumps(hashed_fields(section), sort_keys=True).encode()).hexdigest()[:16]
 
 
-def _canonical(value: Any) -> Any:
+def hashed_fields(value: Any) -> Any:
+    """What `fingerprint` hashes, as plain values that JSON can hold."""
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         unhashed = getattr(value, "UNHASHED", ())
         return {
-            f.name: _canonical(getattr(value, f.name))
+            f.name: hashed_fields(getattr(value, f.name))
             for f in dataclasses.fields(value)
             if f.name not in unhashed
         }
     if isinstance(value, Mapping):
-        return {str(key): _canonical(item) for key, item in value.items()}
+        return {str(key): hashed_fields(item) for key, item in value.items()}
     if isinstance(value, tuple | list):
-        return [_canonical(item) for item in value]
+        return [hashed_fields(item) for item in value]
     return value
 
 

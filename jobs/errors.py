@@ -13,6 +13,9 @@ from claimscore.jobs.uri import shown
 EXIT_UNFINISHED = 3
 """Exit code of a run that finished although something of it failed, or of a gate that tripped."""
 
+MAX_CHARS = 300
+"""Of an error that is not one of ours."""
+
 
 def one_line(text: str) -> str:
     """`text` without line breaks, control characters and terminal escapes: a blank stands for each run of them."""
@@ -22,6 +25,12 @@ def one_line(text: str) -> str:
 def reason_of(err: Exception) -> str:
     """What an exception says: of an operating system's, without its number and the place that the message names itself."""
     return (isinstance(err, OSError) and err.strerror) or str(err)
+
+
+def in_short(err: BaseException) -> str:
+    """The text of an error in one line of bounded length."""
+    text = " ".join(str(err).split())
+    return text if len(text) <= MAX_CHARS else f"{text[:MAX_CHARS]}…"
 
 
 class ClaimscoreError(Exception):

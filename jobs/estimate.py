@@ -19,6 +19,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from claimscore.jobs import recipes, report_words
 from claimscore.jobs.config import Config, fingerprint
 from claimscore.jobs.config_file import as_toml_like
 from claimscore.jobs.errors import InputError
@@ -54,15 +55,37 @@ def plan_days(config: Config, days: Sequence[str]) -> dict[str, Any]:
     store = Store(config.store.out, config.store)
     weights = Weights.of(config)
     planned = []
+    told: set[str] = set(days)
     for day in days:
         try:
-            planned.append(_plan_one(config, store, plan_day(config, store, weights, day)))
+            plan = plan_day(config, store, weights, day)
+            planned.append(_plan_one(config, store, plan))
+            planned[-1]["warnings"] += unlike_the_week(config, store, plan, told, store.current())
         except InputError as err:
             if len(days) == 1:
                 raise
             planned.append({"date": day, "error": str(err)})
     effective = as_toml_like(config)
     return {"days": planned, "config": effective, "config_fingerprint": fingerprint(effective)}
+
+
+def unlike_the_week(
+    config: Config, store: Store, plan: DayPlan, told: set[str], current: str | None
+) -> list[str]:
+    """A line where what is made of a day will not be comparable with stored days of the week before; most days have none.
+
+    Args:
+        config: the deployment.
+        store: where the tables lie.
+        plan: of the day.
+        told: days that need no word; those of the line are added.
+        current: the series that dashboards read; None: another series is what was asked for.
+    """
+    if not why_measured_anew(config, store, plan):
+        return []
+    otherwise = recipes.unlike_the_week(config, store, plan.tasks[0], but=told, current=current)
+    told.update(otherwise)
+    return [report_words.unlike_words(plan.date, otherwise)] if otherwise else []
 
 
 def _plan_one(config: Config, store: Store, plan: DayPlan) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from claimscore.jobs import apart, golden, logrows, recipes
+from claimscore.jobs import apart, golden, logrows, recipes, settings
 from claimscore.jobs.config import Config
 from claimscore.jobs.layout import TableFile
 from claimscore.jobs.read import list_files
@@ -33,7 +33,7 @@ def evaluate(config: Config, gold: str, *, by: str, out: str | None, quiet: bool
 
     Returns:
         The document of `golden.evaluate`, with kind, gold, series, out, n_rows, n_quarantined, failures, and made_by: what
-        the gate must find equal in another evaluation (recipes.py).
+        the gate must find equal in another evaluation (recipes.py), with the settings that it tells what changed by.
 
     Raises:
         ClaimscoreError: the run cannot be made, or nothing of the golden set can be read.
@@ -50,7 +50,9 @@ def evaluate(config: Config, gold: str, *, by: str, out: str | None, quiet: bool
         told = f"{n_quarantined} of {report['n_rows']} rows are not in the rates: quarantined, or their shard failed"
         document["warnings"].insert(0, told)
     of_run = {name: report[name] for name in ("series", "out", "n_rows", "failures")}
-    of_run["made_by"] = recipes.recipe(store, report["series"], apart.DAY)
+    made_by, kept = recipes.recipe(store, report["series"], apart.DAY), settings.known(store)
+    of_run["made_by"] = made_by
+    of_run["settings"] = {key: kept[key] for key in sorted(set(made_by.values())) if key in kept}
     return (
         {"kind": golden.EVALUATION, "gold": shown(gold), "n_quarantined": n_quarantined} | of_run | document
     )

@@ -10,7 +10,7 @@ from typing import Any
 import polars as pl
 import pyarrow as pa
 
-from claimscore.jobs import export_events, reports
+from claimscore.jobs import export_events, outputs, reports, settings
 from claimscore.jobs.config import Config
 from claimscore.jobs.errors import InputError
 from claimscore.jobs.frames import as_frame, joined
@@ -29,7 +29,7 @@ def day_of(store: Store, out: str, date: str | None, series: str | None) -> tupl
     """
     found = reports.find_series(store, out, series) if series else store.current()
     if found is None:
-        raise InputError(f"{out}: no finished run, expected one; run a day first")
+        raise outputs.no_run(out)
     days = {file.date for file in store.files("answers", series=found)}
     date = date or max(days, default=None)
     if date is None or date not in days:
@@ -45,6 +45,7 @@ class Day:
 
     def __init__(self, store: Store, date: str, series: str) -> None:
         self.date, self.series, self.store = date, series, store
+        self._kept = settings.known(store)
         self._files = store.files("answers", date=date, series=series)
         shards = {file.shard_id for file in self._files}
         self.n_unfinished = len({file.shard_id for file in store.files("claims", date=date)} - shards)
@@ -77,10 +78,15 @@ class Day:
             name: self.store.manifest(self._of(file, name))
             for name in ("claims", "scores", "verdicts", "answers")
         }
-        return {"shard": file.shard_id} | {
+        versions: dict[str, Any] = {"shard": file.shard_id} | {
             name: {key: manifest[key] for key in kept if key in manifest} if manifest else None
             for name, manifest in found.items()
         }
+        if (verdicts := versions["verdicts"]) and (
+            decided := settings.thresholds(verdicts["parts"], self._kept)
+        ):
+            verdicts["thresholds"] = decided
+        return versions
 
     def _tokens(self, file: TableFile) -> dict[str, int]:
         """Tokens that the judge read of each request, samples' pairs too; none where the scores are gone."""

@@ -17,13 +17,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from rich.console import Console
 
-from claimscore.jobs import gate, golden, recipes, referee_words, reports
+from claimscore.jobs import gate, golden, outputs, recipes, referee_words, reports, settings
 from claimscore.jobs.config import StoreConfig
 from claimscore.jobs.errors import InputError, reason_of
 from claimscore.jobs.layout import TableFile
 from claimscore.jobs.progress import printable, table
 from claimscore.jobs.records import ANSWERS
-from claimscore.jobs.report_words import counted, percent, points, visible
+from claimscore.jobs.report_words import counted, names_in_words, percent, points, visible
 from claimscore.jobs.store import Store
 from claimscore.jobs.wholefile import write_whole
 
@@ -112,7 +112,7 @@ def _sides(
     ]
     series = named[0] or store.current()
     if series is None:
-        raise InputError(f"{out}: no finished run, expected one; give --out, or run a day first")
+        raise outputs.no_run(out, otherwise="give --out, or run a day first")
     date = candidate["date"] or max((f.date for f in store.files("answers", series=series)), default=None)
     first = {"date": date, "series": series, "prompt_version": candidate["prompt_version"], "but": None}
     second = {
@@ -137,19 +137,23 @@ def _otherwise(store: Store, sides: list[dict[str, str | None]], files: list[Any
     candidate, baseline = sides
     if not (candidate.get("file") or baseline.get("file")) and candidate["series"] != baseline["series"]:
         return None
-    names = recipes.differing(*(_recipe(store, side, file) for side, file in zip(sides, files, strict=True)))
+    now, before = (_recipe(store, side, file) for side, file in zip(sides, files, strict=True))
+    kept = {} if all(files) else dict(settings.known(store))
+    for file in files:  # an evaluation brings its own; one of before they were written down, none
+        kept |= settings.checked(file.get("settings")) if file else {}
+    names = recipes.differing(before, now, kept)
     if not names:
         return None
     again = (
         "evaluate it again" if baseline.get("file") else f"claimscore run CONFIG --date {baseline['date']}"
     )
     return (
-        f"{side_words(baseline)} was made otherwise than {side_words(candidate)} ({', '.join(names)}), "
+        f"{side_words(baseline)} was made otherwise than {side_words(candidate)} ({names_in_words(names)}), "
         f"what moved may be the measure: {again}"
     )
 
 
-def _recipe(store: Store, side: dict[str, str | None], file: Any) -> dict[str, str]:
+def _recipe(store: Store, side: dict[str, str | None], file: Any) -> recipes.Recipe:
     """How a side was made; an evaluation of before that was written down says nothing."""
     if path := side.get("file"):
         found = file.get("made_by", {})

@@ -173,6 +173,14 @@ def run_day(config: Config, store: Store, plan: DayPlan, execute: Execute) -> Da
     return report
 
 
+def placed(task: ShardTask, line: str) -> str:
+    """The line of what failed, with the file and row groups of the shard in front where it does not name the file."""
+    groups = task.shard.row_groups
+    return (
+        line if task.shard.file in line else f"{task.shard.file}: row groups {groups[0]}-{groups[-1]}: {line}"
+    )
+
+
 def execute_here(config: Config, store: Store, models: Models) -> Execute:
     """Run shards one after another in this process, on plain model objects: for tests, benchmarks and debuggers."""
 

@@ -1,7 +1,7 @@
 """Days one after another under one lock, and the record of the run: what `run` and `backfill` do.
 
-Ray is started only when something is stale, so a run with nothing to do ends in the time that reading footers and
-manifests takes. Every run leaves `state/run.json`, with its exit code and end (null: it goes on, or was killed), because
+Ray is started only when something that is stale needs a model, so a run with nothing to do ends in the time that reading
+footers and manifests takes, and a changed threshold in that of its tables. Every run leaves `state/run.json`, with its exit code and end (null: it goes on, or was killed), because
 schedulers lose codes above 1.
 """
 
@@ -19,13 +19,14 @@ from typing import Any
 
 import pyarrow.fs as pafs
 
-from claimscore.jobs import estimate
+from claimscore.jobs import estimate, inprocess, settings
 from claimscore.jobs.config import Config
 from claimscore.jobs.config_file import as_toml_like
 from claimscore.jobs.errors import EXIT_UNFINISHED, ClaimscoreError, InputError
 from claimscore.jobs.nightly import DayPlan, DayReport, Execute, Outcome, plan_day, run_day
-from claimscore.jobs.plan import REFEREE, THRESHOLDS, ShardTask, Weights
+from claimscore.jobs.plan import REFEREE, ShardTask, Weights
 from claimscore.jobs.progress import RunProgress
+from claimscore.jobs.settings import THRESHOLDS_SHOWN
 from claimscore.jobs.store import Store
 from claimscore.jobs.uri import shown
 
@@ -56,9 +57,13 @@ def run_days(
         contextlib.ExitStack() as stack,
     ):
         weights = Weights.of(config)
+        settings.keep(store, config)
+        told = set(days)
         execute = _LazyExecutor(config, stack, run_id, quiet=quiet)
         for day in days:
-            report = _run_one(config, store, weights, day, execute, only=len(days) == 1, backfill=backfill)
+            report = _run_one(
+                config, store, weights, day, execute, told, only=len(days) == 1, backfill=backfill
+            )
             if warning and not done:
                 report["warnings"].insert(0, warning)
             done.append(report)
@@ -76,6 +81,7 @@ def _run_one(
     weights: Weights,
     day: str,
     execute: _LazyExecutor,
+    told: set[str],
     *,
     only: bool,
     backfill: bool,
@@ -86,8 +92,10 @@ def _run_one(
         if backfill:
             _check_claims_are_fresh(plan)
             _check_no_verdict_changes(plan, store.current())
+        unlike = estimate.unlike_the_week(config, store, plan, told, None if backfill else store.current())
         with execute.watching(plan):
             report = run_day(config, store, plan, execute)
+        report.warnings += unlike
     except InputError as err:
         if only:
             raise
@@ -121,7 +129,7 @@ def _check_claims_are_fresh(plan: DayPlan) -> None:
 
 def _check_no_verdict_changes(plan: DayPlan, current: str | None) -> None:
     """A backfill adds a series or fills days of one; it does not change what dashboards read under them."""
-    causes = (THRESHOLDS, REFEREE)
+    causes = (THRESHOLDS_SHOWN, REFEREE)
     changed = [why for why in plan.stale.values() if any(c in why.get("verdicts", "") for c in causes)]
     if changed and plan.series == current:
         raise InputError(
@@ -177,11 +185,13 @@ def _write(store: Store, record: Mapping[str, Any], began: float, exit_code: int
 
 
 class _LazyExecutor:
-    """Starts Ray at the first shard that has something stale, and keeps it for the days that follow."""
+    """Starts Ray at the first day that needs a model, or many shards' hands, and keeps it for the days that follow."""
 
     def __init__(self, config: Config, stack: contextlib.ExitStack, run_id: str, *, quiet: bool) -> None:
         self._config, self._stack, self._run_id, self._quiet = config, stack, run_id, quiet
         self._execute: Execute | None = None
+        self._stale: Mapping[str, Mapping[str, str]] = {}
+        self._n_rows_here = 0
         self._progress: RunProgress | None = None
 
     @contextlib.contextmanager
@@ -191,11 +201,16 @@ class _LazyExecutor:
             yield
             return
         with RunProgress(plan.date, len(plan.stale), quiet=self._quiet) as progress:
-            self._progress = progress
+            self._progress, self._stale = progress, plan.stale
             yield
 
     def __call__(self, tasks: Sequence[ShardTask], fs: pafs.FileSystem) -> Iterator[Outcome]:
         if not tasks:
+            return
+        if self._execute is None and inprocess.fits(tasks, self._stale, self._n_rows_here):
+            self._n_rows_here += sum(task.shard.n_rows for task in tasks)
+            store = Store(self._config.store.out, self._config.store, run_id=self._run_id)
+            yield from inprocess.execute(self._config, store, tasks, fs, self._show_counts)
             return
         if self._execute is None:
             if self._progress:

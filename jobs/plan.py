@@ -14,6 +14,7 @@ from claimscore.jobs.checkpoint import model_fingerprint
 from claimscore.jobs.config import Config, JudgeCard, fingerprint
 from claimscore.jobs.layout import TableFile, series_name
 from claimscore.jobs.records import Shard
+from claimscore.jobs.settings import THRESHOLDS, THRESHOLDS_SHOWN, settings_of
 from claimscore.jobs.store import Store, fingerprint_of
 
 # Raised by hand when the code of a stage changes what it gives; the number is a part of the fingerprint.
@@ -30,6 +31,8 @@ STAGE_VERSIONS = {
 TABLES = ("quarantine", "claims", "scores", "sample_scores", "verdicts", "answers")
 """Tables of a shard, in the order in which they are made; with a referee, its own comes before the verdicts."""
 REFEREE = "referee"
+NEED_MODELS = frozenset({"claims", "scores", "sample_scores", REFEREE})
+"""Tables that ask a model; the others are made of them by rules."""
 READ_BY: Mapping[str, tuple[str, ...]] = {
     "scores": ("claims",),
     "sample_scores": ("claims", "scores"),
@@ -38,9 +41,6 @@ READ_BY: Mapping[str, tuple[str, ...]] = {
     "answers": ("verdicts", "referee"),
 }
 """Table -> the tables whose content it was made from; fingerprints say how they were made, not what came of it."""
-
-THRESHOLDS = "thresholds of the judge card"
-"""What a reason says where they changed: a part of the verdicts, and of no series."""
 
 Repeats = Mapping[int, tuple[str, str]]
 
@@ -118,7 +118,7 @@ class ShardTask:
                 remade and f"{remade} made again"
             )
             if why:
-                reasons[table] = why
+                reasons[table] = why.replace(THRESHOLDS, THRESHOLDS_SHOWN)
                 remade = remade or ("" if table == "quarantine" else table)
             contents[table] = store.content(self.file(table))
         if not self.stores_text and reasons:
@@ -132,9 +132,10 @@ def shard_tasks(
     """The tasks of one day's shards, in order."""
     series = series_of(config, weights)
     generator, referee = generator_of(config, weights), referee_of(config, weights)
+    of = _fingerprints(config)
     for shard in shards:
         condemned = repeats.get(shard.shard_id, {})
-        parts = table_parts(config, weights, shard.shard_id, condemned, generator)
+        parts = table_parts(config, weights, shard.shard_id, condemned, generator, of)
         yield ShardTask(
             date,
             shard,
@@ -169,9 +170,18 @@ def referee_of(config: Config, weights: Weights) -> str:
 
 
 def table_parts(
-    config: Config, weights: Weights, shard_id: str, repeats: Repeats, generator: str
+    config: Config,
+    weights: Weights,
+    shard_id: str,
+    repeats: Repeats,
+    generator: str,
+    of: Mapping[str, str] | None = None,
 ) -> dict[str, dict[str, str]]:
-    """Table -> what it is made from, in words for people; the chain of a shard's fingerprints."""
+    """Table -> what it is made from, in words for people; the chain of a shard's fingerprints.
+
+    `of`: the fingerprints of the config's sections, which are the same for all shards; None: taken here.
+    """
+    of = of or _fingerprints(config)
     repeated = fingerprint(
         {str(row): reason for row, (reason, _) in sorted(repeats.items())}
     )  # the detail names paths
@@ -187,33 +197,33 @@ def table_parts(
         parts["quarantine"]["[privacy]"] = fingerprint(config.privacy)
     parts["claims"] = {
         "log": fingerprint_of(parts["quarantine"]),
-        "[segment]": fingerprint(config.segment),
-        "[citations]": fingerprint(config.citations),
-        "[decompose]": fingerprint(config.decompose),
-        "checker card": fingerprint([list(config.checker_card.labels), config.checker_card.max_pair_tokens]),
+        "[segment]": of["[segment]"],
+        "[citations]": of["[citations]"],
+        "[decompose]": of["[decompose]"],
+        "checker card": of["checker card"],
         "decomposer weights": weights.decomposer,
         "checker weights": weights.checker,
     }
     parts["scores"] = {
         "claims": _chained(parts, "claims"),
-        "[evidence]": fingerprint(config.evidence),
+        "[evidence]": of["[evidence]"],
         **_judge_parts(config, weights),
     }
     parts["sample_scores"] = {
         "scores": _chained(parts, "scores"),
-        "[triage]": fingerprint(config.triage),
+        "[triage]": of["[triage]"],
         "generator": generator,
     }
     parts["verdicts"] = {
         "scores": _chained(parts, "sample_scores"),
-        "[verdicts]": fingerprint(config.verdicts),
-        THRESHOLDS: fingerprint([config.card.entailment, config.card.contradiction, config.card.combiner]),
+        "[verdicts]": of["[verdicts]"],
+        THRESHOLDS: of[THRESHOLDS],
     }
     if config.referee_card is not None:  # no part at all otherwise: without a referee nothing is made again
         parts[REFEREE] = {
             "scores": _chained(parts, "scores"),
-            "[triage]": fingerprint(config.triage),
-            "[referee]": fingerprint(config.referee),
+            "[triage]": of["[triage]"],
+            "[referee]": of["[referee]"],
             "referee card and weights": referee_of(config, weights),
             "combiner of the judge card": fingerprint(config.card.combiner),
         }
@@ -232,6 +242,11 @@ def metrics_parts(config: Config, store: Store, tasks: list[ShardTask]) -> dict[
         "[metrics]": fingerprint(config.metrics),
         "stage version": STAGE_VERSIONS["metrics"],
     }
+
+
+def _fingerprints(config: Config) -> dict[str, str]:
+    """Part of a manifest -> the fingerprint of the section that it is."""
+    return {name: fingerprint(section) for name, section in settings_of(config).items()}
 
 
 def _chained(parts: Mapping[str, Mapping[str, str]], table: str) -> str:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import statistics
 from collections.abc import Mapping
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Any
 
 import polars as pl
@@ -46,6 +45,8 @@ class Night:
     """trend.HISTORY of the day and of days before it."""
     otherwise: Mapping[str, list[str]]
     """Days of the history that were made otherwise than the day -> what differs (recipes.py)."""
+    borders: Mapping[str, list[str]]
+    """Days of the history that were made otherwise than the one before them -> what differs."""
     quarantined: dict[str, int]
     """Reason -> rows of the day that could not be used."""
     n_shards: int
@@ -70,7 +71,7 @@ def collect(night: Night, comparison: dict[str, Any] | None = None) -> dict[str,
     counted = once(verdicts)
     ranked = flagged.rank(answers, verdicts)
     volume = _volume(night, answers, counted, history) | {"n_repeats": len(verdicts) - len(counted)}
-    deploys = [*trend.deploys(history), *_borders(history, night.otherwise)]
+    deploys = [*trend.deploys(history), *_borders(night.borders)]
     alike = history.filter(~pl.col("date").is_in(list(night.otherwise)))
     n_flagged = len(flagged.once_flagged(verdicts))
     listed = flagged.rows(ranked, verdicts)
@@ -94,17 +95,16 @@ def collect(night: Night, comparison: dict[str, Any] | None = None) -> dict[str,
     }
 
 
-def _borders(history: pl.DataFrame, otherwise: Mapping[str, list[str]]) -> list[dict[str, str]]:
+def _borders(borders: Mapping[str, list[str]]) -> list[dict[str, str]]:
     """The days from which on rates are made otherwise than on the day held before them, as deploys."""
-    days = sorted(set(history["date"]))
-    found = []
-    for before, day in pairwise(days):
-        if otherwise.get(before) != otherwise.get(day):
-            names = {*otherwise.get(before, ()), *otherwise.get(day, ())}
-            found.append(
-                {"date": day, "kind": trend.JUDGING, "name": f"judging otherwise: {', '.join(sorted(names))}"}
-            )
-    return found
+    return [
+        {
+            "date": day,
+            "kind": trend.JUDGING,
+            "name": f"judging otherwise: {report_words.names_in_words(names)}",
+        }
+        for day, names in borders.items()
+    ]
 
 
 def _with_short_names(frame: pl.DataFrame) -> pl.DataFrame:

@@ -14,7 +14,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from claimscore.jobs import metrics, recipes, report, report_html, report_text, reports, trend
+from claimscore.jobs import metrics, outputs, recipes, report, report_html, report_text, reports, trend
 from claimscore.jobs.config import MetricsConfig, StoreConfig
 from claimscore.jobs.errors import InputError, OutputError
 from claimscore.jobs.frames import joined
@@ -50,7 +50,7 @@ def make(out: str, date: str | None, series: str | None, compare: str | None) ->
     current = store.current()
     series = reports.find_series(store, out, series) if series else current
     if series is None:
-        raise InputError(f"{out}: no finished run, expected one; give --out, or run a day first")
+        raise outputs.no_run(out, otherwise="give --out, or run a day first")
     days = {file.date for table in TABLES_OF_A_DAY for file in store.files(table, series=series)}
     days |= {file.date for table in ("claims", "quarantine") for file in store.files(table)}
     if not days:
@@ -72,7 +72,7 @@ def read_night(store: Store, date: str, series: str, *, is_current: bool) -> rep
     verdicts = joined(VERDICTS, (store.read(file) for file in files["verdicts"]))
     claimed = {file.shard_id for file in store.files("claims", date=date)}
     history = _history(store, date, series, answers)
-    days = {day for day in history.column("date").to_pylist() if day != date}
+    days, made = set(history.column("date").to_pylist()), recipes.Recipes(store, series)
     return report.Night(
         date=date,
         series=series,
@@ -80,7 +80,8 @@ def read_night(store: Store, date: str, series: str, *, is_current: bool) -> rep
         answers=answers,
         verdicts=verdicts,
         history=history,
-        otherwise=recipes.made_otherwise(store, series, days, date),
+        otherwise=made.otherwise(days - {date}, date),
+        borders=made.borders(days),
         quarantined=_quarantined(store, date),
         n_shards=len(claimed),
         n_unfinished=len(claimed - {file.shard_id for file in files["answers"]}),

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 NO_VALUE = "not known"
+MAX_NAMES = 6
+"""Of what differs in how days were made."""
 _STEERING = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f"  # controls but tab and line feed
     "\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff"  # marks of direction, line separators
@@ -137,14 +139,28 @@ def volume_words(volume: dict[str, Any]) -> str:
     return text
 
 
+def names_in_words(names: Iterable[str]) -> str:
+    """Each once, sorted, the first of them where there are many."""
+    told = sorted(set(names))
+    more = f" and {len(told) - MAX_NAMES} more" if len(told) > MAX_NAMES else ""
+    return ", ".join(told[:MAX_NAMES]) + more
+
+
 def otherwise_words(otherwise: Mapping[str, list[str]]) -> tuple[str, str, str]:
     """The days, what differs, and the command that makes them alike, for people.
 
-    As (`3 days, 2026-11-25 to 2026-11-27`, `[verdicts], version of the scores`, `claimscore run CONFIG --since … --until …`).
+    As (`3 days, 2026-11-25 to 2026-11-27`, `[verdicts] rival_margin 1.5 -> 2, version of the scores 4 -> 5`, `claimscore run
+    CONFIG --since … --until …`).
     """
     days = sorted(otherwise)
-    names = ", ".join(sorted({name for names in otherwise.values() for name in names}))
+    names = names_in_words(name for names in otherwise.values() for name in names)
     if len(days) == 1:
         return days[0], names, f"claimscore run CONFIG --date {days[0]}"
     again = f"claimscore run CONFIG --since {days[0]} --until {days[-1]}"
     return f"{len(days)} days, {days[0]} to {days[-1]}", names, again
+
+
+def unlike_words(date: str, otherwise: Mapping[str, list[str]]) -> str:
+    """That a day will not be comparable with days that are stored, why, and what makes them so."""
+    spanned, names, again = otherwise_words(otherwise)
+    return f"{date}: not comparable with {spanned}, made otherwise ({names}); to compare: {again}"

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import shlex
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -15,7 +16,7 @@ import pyarrow.compute as pc
 from rich.console import Console
 
 from claimscore.jobs import compare as comparing
-from claimscore.jobs import metrics, referee_words
+from claimscore.jobs import metrics, outputs, referee_words
 from claimscore.jobs.config import MetricsConfig, StoreConfig
 from claimscore.jobs.errors import InputError
 from claimscore.jobs.progress import printable, table
@@ -155,6 +156,8 @@ def find_series(store: Store, out: str, name: str) -> str:
         InputError: there is none, or more than one.
     """
     known = store.list_series()
+    if not known and Path(out).exists():
+        raise outputs.no_run(out)
     called = [series for series in known if name in (series, series.rpartition("-")[0])]
     found = called or [series for series in known if series.startswith(name)]
     if len(found) != 1:

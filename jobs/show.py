@@ -12,11 +12,11 @@ import pyarrow.compute as pc
 from rich.console import Console
 from rich.text import Text
 
-from claimscore.jobs import referee_words
+from claimscore.jobs import outputs, referee_words, settings
 from claimscore.jobs.config import StoreConfig
 from claimscore.jobs.errors import InputError
 from claimscore.jobs.progress import printable
-from claimscore.jobs.records import CitationState, Verdict
+from claimscore.jobs.records import CitationState, Rule, Verdict
 from claimscore.jobs.report_words import percent
 from claimscore.jobs.reports import find_series
 from claimscore.jobs.store import Store
@@ -27,6 +27,8 @@ _STYLE = {
     Verdict.UNSUPPORTED: "yellow",
     Verdict.UNSCORED: "magenta",
 }
+_BY_JUDGE = (Rule.NLI, Rule.NLI_CITED, Rule.NLI_JOINED)
+"""Rules by which a threshold decides."""
 
 
 def find_answer(out: str, request_id: str, series: str | None) -> dict[str, Any]:
@@ -38,7 +40,7 @@ def find_answer(out: str, request_id: str, series: str | None) -> dict[str, Any]
     store = Store(out, StoreConfig(out=out))
     series = find_series(store, out, series) if series else store.current()
     if series is None:
-        raise InputError(f"{out}: no finished run, expected one; give --out, or run a day first")
+        raise outputs.no_run(out, otherwise="give --out, or run a day first")
     for file in reversed(store.files("answers", series=series)):
         answers = store.read(file)
         row = answers.filter(pc.equal(answers.column("request_id"), request_id))
@@ -51,6 +53,9 @@ def find_answer(out: str, request_id: str, series: str | None) -> dict[str, Any]
                 "series": series,
                 "answer": row.to_pylist()[0],
                 "verdicts": mine.to_pylist(),
+                "thresholds": settings.thresholds(
+                    (store.manifest(verdict_file) or {}).get("parts", {}), settings.known(store)
+                ),
                 "quarantined": _quarantined(store, request_id, since=file.date),
             }
     raise InputError(_why_not_found(store, out, request_id, series))
@@ -109,7 +114,9 @@ def print_answer(document: dict[str, Any]) -> None:
         label = f"  {verdict['verdict']:<13}"
         line = Text.assemble((label, _STYLE[Verdict(verdict["verdict"])]), printable(verdict["claim"]))
         _print_hanging(console, line, len(label))
-        _print_hanging(console, Text(f"    {_explanation(verdict, cites=cites)}", style="dim"), 6)
+        _print_hanging(
+            console, Text(f"    {_explanation(verdict, document['thresholds'], cites=cites)}", style="dim"), 6
+        )
         if verdict["evidence_quote"]:
             _print_named(console, f"    {verdict['evidence_chunk_id']}", verdict["evidence_quote"])
         if verdict["conflict"]:
@@ -117,18 +124,30 @@ def print_answer(document: dict[str, Any]) -> None:
             _print_named(console, name, verdict["contradicting_quote"])
 
 
-def _explanation(verdict: dict[str, Any], *, cites: bool) -> str:
+def _threshold(verdict: dict[str, Any], thresholds: dict[str, Any] | None) -> dict[str, str]:
+    """The threshold that a number of the judge was held against, by the name of the number, where that decided."""
+    if not thresholds or verdict["decided_by"] not in _BY_JUDGE:
+        return {}
+    if verdict["verdict"] == Verdict.CONTRADICTED:
+        return {"contradiction": f" (threshold {thresholds['contradiction']:g})"}
+    name = "combined" if thresholds["combiner"] else "entailment"
+    return {name: f" (threshold {thresholds['entailment']:g})"}
+
+
+def _explanation(verdict: dict[str, Any], thresholds: dict[str, Any] | None, *, cites: bool) -> str:
     """Why a claim has its verdict; where the whole answer `cites` nothing, that is not said of each claim."""
+    against = _threshold(verdict, thresholds)
     parts = [verdict["reason"] or verdict["decided_by"], verdict["hallucination_type"]]
     parts.append(referee_words.verdict_words(verdict))
     if verdict["citation_state"] and cites:
         parts.append(f"citation {verdict['citation_state']}")
     if verdict["p_entailment"] is not None:
         parts.append(
-            f"entailment {verdict['p_entailment']:.2f}, contradiction {verdict['p_contradiction']:.2f}"
+            f"entailment {verdict['p_entailment']:.2f}{against.get('entailment', '')}, "
+            f"contradiction {verdict['p_contradiction']:.2f}{against.get('contradiction', '')}"
         )
     if verdict["support"] != verdict["p_entailment"]:
-        parts.append(f"combined {verdict['support']:.2f}")
+        parts.append(f"combined {verdict['support']:.2f}{against.get('combined', '')}")
     if verdict["missing_values"]:
         parts.append(f"not in the evidence: {', '.join(verdict['missing_values'])}")
     if verdict["rival"]:

@@ -1,7 +1,7 @@
 """Finished tables: what each file was made from, and whether it must be made again.
 
 OUT/tables holds nothing but finished Parquet. OUT/state holds one manifest a file (written last, removed
-first), `current.json`, `run.json` of the latest run and `runs/<run id>/run.json` of each. A file counts once
+first), `current.json`, `settings.json`, `run.json` of the latest run and `runs/<run id>/run.json` of each. A file counts once
 its manifest is there, and is fresh when the manifest's fingerprint equals the one it would get now and the files
 it was made from still have the content it names; nothing else (time, host, worker) decides. The store knows no
 stage, and not what the columns mean. A little over 300 lines: one class, read from top to bottom.

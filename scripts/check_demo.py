@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import json
 import math
+import os
 import re
 import sys
 from collections import defaultdict
@@ -291,5 +292,17 @@ def main() -> int:
     return 0
 
 
+def main_quietly() -> int:
+    """`main`; 1, and not a word, where who reads it (`| head`) has seen enough, as click ends the commands."""
+    try:
+        code = main()
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # What is left in the buffer would be tried again, and told of, at the interpreter's end.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    return code
+
+
 if __name__ == "__main__":
-    raise SystemExit(main())
+    raise SystemExit(main_quietly())

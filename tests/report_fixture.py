@@ -99,6 +99,7 @@ def night(
     defaults: dict[str, Any] = {
         "is_current": True,
         "otherwise": {},
+        "borders": {},
         "quarantined": {},
         "n_shards": 1,
         "n_unfinished": 0,

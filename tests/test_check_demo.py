@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 import sys
 from pathlib import Path
 
@@ -133,8 +134,9 @@ def test_a_wilson_interval_holds_its_share(n, share):
     assert r["low"] < r["high"]
 
 
-def test_the_command_reads_a_run_and_ends_with_json(demo, gold, states, monkeypatch, capsys):
-    """Verdicts and answers of every date are read; the last line is the same figures as JSON."""
+@pytest.fixture(scope="module")
+def out(demo, gold, states) -> Path:
+    """A run of two days that found all of the gold."""
     names = ("request_id", "start", "end", "claim", "verdict", "hallucination_type", "citation_state")
     for day in ("1127", "1128"):
         for table, made in (("verdicts", predicted(gold)), ("answers", states)):
@@ -143,8 +145,13 @@ def test_the_command_reads_a_run_and_ends_with_json(demo, gold, states, monkeypa
             mine = [row for row in made if row["request_id"].startswith(day)]
             kept = [{k: row[k] for k in (names if table == "verdicts" else row)} for row in mine]
             pq.write_table(pa.Table.from_pylist(kept), folder / "s.parquet")
+    return demo / "out"
+
+
+def test_the_command_reads_a_run_and_ends_with_json(demo, out, gold, monkeypatch, capsys):
+    """Verdicts and answers of every date are read; the last line is the same figures as JSON."""
     monkeypatch.setattr(
-        sys, "argv", ["check", "--json", "--run", str(demo / "out"), "--gold", str(demo / "gold.parquet")]
+        sys, "argv", ["check", "--json", "--run", str(out), "--gold", str(demo / "gold.parquet")]
     )
 
     assert check_demo.main() == 0
@@ -156,6 +163,16 @@ def test_the_command_reads_a_run_and_ends_with_json(demo, gold, states, monkeypa
     )  # a sentence above each table
     summary = json.loads(lines[-1])
     assert (summary["all"]["recall"]["value"], summary["all"]["n_claims"]) == (1.0, len(gold))
+
+
+def test_a_reader_that_has_seen_enough_ends_it_quietly(demo, out):
+    """As `| head`: neither a traceback nor a word."""
+    command = [sys.executable, str(SCRIPTS / "check_demo.py"), "--run", str(out)]
+    with subprocess.Popen(
+        [*command, "--gold", str(demo / "gold.parquet")], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as check:
+        check.stdout.close()
+        assert (check.stderr.read(), check.wait()) == (b"", 1)
 
 
 def test_of_several_series_the_one_that_dashboards_read_is_scored(tmp_path):

@@ -303,7 +303,7 @@ def test_a_baseline_that_was_judged_by_other_rules_opens_no_gate(job):
     old.write_text(json.dumps({name: value for name, value in document.items() if name != "made_by"}))
     passed = invoke("gate", "--baseline", old, "--candidate", new)
 
-    line = "failed: p1.json was made otherwise than p2.json ([verdicts]), what moved may be the measure: evaluate it again"
+    line = "failed: p1.json was made otherwise than p2.json ([verdicts] rival_margin 2.5 -> 1.5), what moved may be the measure: evaluate it again"
     assert (stopped.exit_code, line in stopped.output) == (3, True)
     told = f"Error: {old}: made_by is \"['x']\", expected names and fingerprints; evaluate again\n"
     assert (refused.exit_code, refused.stderr) == (1, told)

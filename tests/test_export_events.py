@@ -18,6 +18,8 @@ from click.testing import CliRunner
 from claimscore.jobs.cli import main
 from claimscore.jobs.export_events import Grounds, lines, of_log
 from claimscore.jobs.records import LOG
+from claimscore.jobs.settings import keep
+from claimscore.jobs.store import Store
 
 GROUNDS = Grounds("2026-11-28", "s-1", {"verdicts": {"fingerprint": "ab"}}, {"r": 40}, None)
 
@@ -130,6 +132,20 @@ def test_every_request_of_the_day_has_its_event(out: Path):
     assert set(first["versions"]) == {"shard", "claims", "scores", "verdicts", "answers"}
     assert first["versions"]["scores"]["parts"]["judge weights"]
     assert first["claims"][0]["verdict"] == "unsupported"
+
+
+def test_verdicts_have_the_thresholds_that_decided(out: Path):
+    """Beside the parts that they are one of, once the settings of the run are kept; of days of before, nothing."""
+    config = jobs_fixture.make_config(out)
+
+    def told() -> list:
+        lines = export(out).stdout.splitlines()
+        return [json.loads(line)["versions"]["verdicts"].get("thresholds") for line in lines]
+
+    before = told()
+    keep(Store(config.store.out, config.store), config)
+    assert before == [None] * 6
+    assert told() == [{"entailment": 0.8, "contradiction": 0.9, "combiner": None}] * 6
 
 
 def test_without_the_log_that_is_said(out: Path):

@@ -14,13 +14,13 @@ import stub_models
 from pyarrow.fs import LocalFileSystem
 
 from claimscore.jobs import estimate, operate, progress, shard_run
-from claimscore.jobs.config import Config, ReadConfig
+from claimscore.jobs.config import Config, ReadConfig, fingerprint
 from claimscore.jobs.config_file import load_config
 from claimscore.jobs.errors import InputError, ModelError
 from claimscore.jobs.logfile import LogFile
 from claimscore.jobs.nightly import DayReport, execute_here, plan_day, run_day
 from claimscore.jobs.pipeline import Models
-from claimscore.jobs.plan import TABLES, Weights
+from claimscore.jobs.plan import TABLES, Weights, table_parts
 from claimscore.jobs.shard_run import run_shard
 from claimscore.jobs.store import Store
 
@@ -129,6 +129,28 @@ def test_a_threshold_change_touches_no_model(job: Config):
     report = run(changed, Models(untouchable, untouchable, untouchable, untouchable))
 
     assert report.made == {"verdicts": 2, "answers": 2, "metrics": 1}
+
+
+@pytest.mark.parametrize("of_card", [0.8, 0.7])
+def test_a_threshold_is_the_same_whoever_gives_it(job: Config, of_card: float):
+    """Moved from the card to `[verdicts]`, or beside another card's, it decides as before: nothing is stale."""
+    run(job)
+    folder = Path(job.path).parent
+    (folder / "judge.toml").write_text(f'name = "stub"\nmodel = "./model"\nentailment = {of_card}\n')
+    same = jobs_fixture.make_config(folder, "verdicts.entailment=0.8", "verdicts.contradiction=0.9")
+    untouchable = stub_models.UntouchableModel()
+
+    assert run(same, Models(untouchable, untouchable, untouchable, untouchable)).made == {}
+
+
+def test_verdicts_of_before_stay_fresh_where_the_card_alone_gives_thresholds(job: Config):
+    """Their fingerprints were taken of the section as written and of the card: what is equal must be equal still."""
+    written = fingerprint(job.verdicts)
+    card = fingerprint([job.card.entailment, job.card.contradiction, job.card.combiner])
+
+    parts = table_parts(job, Weights.of(job), "s", {}, "none")["verdicts"]
+
+    assert (parts["[verdicts]"], parts["thresholds of the judge card"]) == (written, card)
 
 
 def test_a_judge_change_reuses_the_claims(job: Config, tmp_path: Path):
@@ -605,6 +627,6 @@ def test_a_backfill_never_changes_what_dashboards_read(job: Config, tmp_path: Pa
     lenient = jobs_fixture.make_config(tmp_path, judge=str(tmp_path / "lenient.toml"))
 
     with pytest.raises(
-        InputError, match=r"series stub-\w+ is the one that dashboards read, and thresholds of"
+        InputError, match=r"series stub-\w+ is the one that dashboards read, and thresholds \(judge card or"
     ):
         list(operate.run_days(lenient, [DATE], quiet=True, backfill=True))

@@ -11,17 +11,19 @@ import pytest
 import stub_models
 from click.testing import CliRunner
 
-from claimscore.jobs import plan
+from claimscore.jobs import operate, plan
 from claimscore.jobs.cli import main
 from claimscore.jobs.config import StoreConfig
 from claimscore.jobs.nightly import execute_here, plan_day, run_day
 from claimscore.jobs.pipeline import Models
 from claimscore.jobs.plan import Weights
-from claimscore.jobs.recipes import made_otherwise
+from claimscore.jobs.recipes import Recipes, differing
+from claimscore.jobs.settings import THRESHOLDS, keep
 from claimscore.jobs.store import Store
 
 TODAY = "2026-11-28"
 DAYS = [f"2026-11-{day}" for day in range(18, 29)]
+CHANGED = "[verdicts] conflict_overlap 0.9 -> 0.65"
 
 
 def run(folder: Path, *days: str, settings: tuple[str, ...] = (), rows: list[dict] | None = None) -> str:
@@ -29,6 +31,7 @@ def run(folder: Path, *days: str, settings: tuple[str, ...] = (), rows: list[dic
     config = jobs_fixture.make_config(folder, *settings)
     store, judge = Store(config.store.out, config.store), stub_models.StubJudge()
     models = Models(stub_models.StubLlm(), judge, judge)
+    keep(store, config)
     for day in days:
         path = folder / "logs" / day
         if not path.exists():
@@ -46,24 +49,51 @@ def run(folder: Path, *days: str, settings: tuple[str, ...] = (), rows: list[dic
 def otherwise(folder: Path, series: str) -> dict[str, list[str]]:
     """What the store tells of all days, beside the last one."""
     out = str(folder / "out")
-    return made_otherwise(Store(out, StoreConfig(out=out)), series, DAYS, TODAY)
+    return Recipes(Store(out, StoreConfig(out=out)), series).otherwise(DAYS, TODAY)
 
 
 @pytest.mark.parametrize(
     ("settings", "names"),
     [
         ((), None),
-        (("verdicts.conflict_overlap=0.9",), ["[verdicts]"]),
-        (("decompose.checker_entails=0.9", "evidence.max_windows=5"), ["[decompose]", "[evidence]"]),
+        (("verdicts.conflict_overlap=0.9",), ["[verdicts] conflict_overlap 0.9 -> 0.65"]),
+        (("verdicts.entailment=0.8",), None),  # the card's own
+        (("verdicts.entailment=0.85",), ["entailment threshold 0.85 -> 0.8"]),
+        (
+            ("decompose.checker_entails=0.9", "evidence.max_windows=5"),
+            ["[decompose] checker_entails 0.9 -> 0.5", "[evidence] max_windows 5 -> 6"],
+        ),
         (("store.max_unscored_fraction=0.9", "policy.refuse_below=0.1"), None),  # decide nothing of a rate
     ],
 )
 def test_what_differs_is_named(tmp_path: Path, settings: tuple[str, ...], names: list[str] | None):
-    """By the section of the config; days made alike, of another log, are not told."""
+    """By key and both values; days made alike, of another log, are not told."""
     run(tmp_path, *DAYS[:2], settings=settings)
     series = run(tmp_path, *DAYS[2:3], TODAY)
 
     assert otherwise(tmp_path, series) == (dict.fromkeys(DAYS[:2], names) if names else {})
+
+
+def test_without_kept_settings_the_section_is_named(tmp_path: Path):
+    """As of days that an earlier version made: the file gives words alone, and one of anybody else's gives none."""
+    run(tmp_path, *DAYS[:2], settings=("verdicts.conflict_overlap=0.9", "verdicts.entailment=0.85"))
+    series = run(tmp_path, TODAY)
+    kept = tmp_path / "out" / "state" / "settings.json"
+
+    for text in ("[1]", '{"a": 1}', "{", "[" * 100_000, None):
+        kept.unlink() if text is None else kept.write_text(text)
+        found = otherwise(tmp_path, series)
+        assert found == {day: ["[verdicts]", "thresholds (judge card or [verdicts])"] for day in DAYS[:2]}
+
+
+def test_no_threshold_is_told_of_a_day_whose_section_held_it_too():
+    """Before thresholds were taken as they are in force, `[verdicts]` could hold another than the card's, which the part named."""
+    known = {"a": dict.fromkeys(("entailment", "contradiction", "combiner"), 0.5), "v": {"number_veto": True}}
+    known["b"] = known["a"] | {"entailment": 0.6}
+    old, now = {"[verdicts]": "as written", THRESHOLDS: "a"}, {"[verdicts]": "v", THRESHOLDS: "b"}
+
+    assert differing(old, now, known) == ["[verdicts]", "thresholds (judge card or [verdicts])"]
+    assert differing(old | {"[verdicts]": "v"}, now, known) == ["entailment threshold 0.5 -> 0.6"]
 
 
 def test_another_version_of_a_stage_is_named(tmp_path: Path, monkeypatch):
@@ -73,7 +103,9 @@ def test_another_version_of_a_stage_is_named(tmp_path: Path, monkeypatch):
         run(tmp_path, DAYS[0])
     series = run(tmp_path, TODAY)
 
-    assert otherwise(tmp_path, series) == {DAYS[0]: ["version of the scores"]}
+    assert otherwise(tmp_path, series) == {
+        DAYS[0]: [f"version of the scores 0 -> {plan.STAGE_VERSIONS['scores']}"]
+    }
 
 
 def test_days_without_answers_cannot_be_told(tmp_path: Path):
@@ -101,13 +133,72 @@ def test_the_report_compares_days_that_were_made_alike(tmp_path: Path, monkeypat
     run(tmp_path, *DAYS[:3])
     again = json.loads(CliRunner().invoke(main, ["report", "--out", "out", "--format", "json"]).stdout)
 
-    told = f"No change is told against 3 days, {DAYS[0]} to {DAYS[2]}, made otherwise ([verdicts]); to compare: claimscore run CONFIG --since {DAYS[0]} --until {DAYS[2]}"
+    told = f"No change is told against 3 days, {DAYS[0]} to {DAYS[2]}, made otherwise ({CHANGED}); to compare: claimscore run CONFIG --since {DAYS[0]} --until {DAYS[2]}"
     assert told in [notice["text"] for notice in found["notices"]]
     assert [change["against"] for change in found["rates"][0]["changes"]] == [DAYS[3]]
-    assert found["deploys"] == [{"date": DAYS[3], "kind": "judging", "name": "judging otherwise: [verdicts]"}]
-    assert "first day of <bdi>judging otherwise: [verdicts]</bdi>" in page
+    assert found["deploys"] == [{"date": DAYS[3], "kind": "judging", "name": f"judging otherwise: {CHANGED}"}]
+    assert f"first day of <bdi>judging otherwise: {CHANGED.replace('>', '&gt;')}</bdi>" in page
     assert [change["n_days"] for change in again["rates"][0]["changes"]] == [1, 4]
     assert (again["deploys"], [n for n in again["notices"] if "made otherwise" in n["text"]]) == ([], [])
+
+
+def test_the_report_marks_each_border_by_what_changed_there(tmp_path: Path, monkeypatch):
+    """Two changes of one key are two borders, each with its own values, though both differ from the day's."""
+    monkeypatch.chdir(tmp_path)
+    for day, overlap in zip(DAYS[:3], (0.9, 0.8, 0.7), strict=True):
+        run(tmp_path, day, settings=(f"verdicts.conflict_overlap={overlap}",))
+    run(tmp_path, TODAY, settings=("verdicts.conflict_overlap=0.7",))
+
+    found = json.loads(CliRunner().invoke(main, ["report", "--out", "out", "--format", "json"]).stdout)
+
+    assert [(deploy["date"], deploy["name"]) for deploy in found["deploys"]] == [
+        (DAYS[1], "judging otherwise: [verdicts] conflict_overlap 0.9 -> 0.8"),
+        (DAYS[2], "judging otherwise: [verdicts] conflict_overlap 0.8 -> 0.7"),
+    ]
+
+
+def test_plan_and_run_say_what_a_day_will_not_be_comparable_with(tmp_path: Path):
+    """Once, of the stored days of the week before, and not of those that the same command makes."""
+    run(tmp_path, *DAYS[:1], *DAYS[5:7], settings=("verdicts.conflict_overlap=0.9",))
+    jobs_fixture.write_log(tmp_path).parent.rename(tmp_path / "logs" / DAYS[8])
+    config = str(tmp_path / "claimscore.toml")
+    line = (
+        f"{DAYS[8]}: not comparable with 2 days, {DAYS[5]} to {DAYS[6]}, made otherwise ({CHANGED}); "
+        f"to compare: claimscore run CONFIG --since {DAYS[5]} --until {DAYS[6]}"
+    )
+
+    def warnings(*days: str) -> list[str]:
+        asked = ["--since", days[0], "--until", days[-1]]
+        found = CliRunner().invoke(main, ["plan", config, *asked, "--json"])
+        return [line for day in json.loads(found.stdout)["days"] for line in day.get("warnings", ())]
+
+    told = warnings(DAYS[8])
+    run(tmp_path, DAYS[6])
+    rest = warnings(DAYS[6], DAYS[8])
+    run(tmp_path, DAYS[8])
+
+    assert told == [line]
+    assert [text.partition(" made")[0] for text in rest] == [f"{DAYS[8]}: not comparable with {DAYS[5]},"]
+    assert warnings(DAYS[8]) == []  # nothing is made
+
+
+def test_a_run_says_it_too_and_names_another_judge(tmp_path: Path, monkeypatch):
+    """Days that only the series of another judge holds cannot be compared either; a backfill asks for that."""
+    series = run(tmp_path, DAYS[0], settings=("verdicts.conflict_overlap=0.9",))
+    jobs_fixture.write_log(tmp_path).parent.rename(tmp_path / "logs" / DAYS[1])
+    (tmp_path / "judge.toml").write_text('name = "other"\nmodel = "./model"\nentailment = 0.8\n')
+    config, judge = jobs_fixture.make_config(tmp_path), stub_models.StubJudge()
+    models = Models(stub_models.StubLlm(), judge, judge)
+    here = execute_here(config, Store(config.store.out, config.store), models)
+    monkeypatch.setattr(operate._LazyExecutor, "__call__", lambda _, *tasks: here(*tasks))
+
+    (report,) = operate.run_days(config, [DAYS[1]], quiet=True)
+
+    line = (
+        f"{DAYS[1]}: not comparable with {DAYS[0]}, made otherwise (judge series {series} -> {report['series']}); "
+        f"to compare: claimscore run CONFIG --date {DAYS[0]}"
+    )
+    assert report["warnings"] == [line]
 
 
 def test_an_alert_is_of_days_that_were_made_alike(tmp_path: Path, monkeypatch):
@@ -123,7 +214,7 @@ def test_an_alert_is_of_days_that_were_made_alike(tmp_path: Path, monkeypatch):
 
     assert told.exit_code == 3
     assert (
-        f"not judged: against 10 days, {DAYS[0]} to {DAYS[-2]}, made otherwise ([verdicts]): claimscore run CONFIG --since {DAYS[0]} "
+        f"not judged: against 10 days, {DAYS[0]} to {DAYS[-2]}, made otherwise ({CHANGED}): claimscore run CONFIG --since {DAYS[0]} "
         f"--until {DAYS[-2]}\n" in told.stderr
     )
     assert (alike.exit_code, alike.stderr) == (0, "")
@@ -152,7 +243,7 @@ def test_a_gate_stops_where_the_measure_changed(tmp_path: Path):
     assert (stopped.exit_code, failed) == (3, ["made alike"])
     assert "not comparable, whatever the table says" in stopped.stdout
     assert (
-        f"failed: {DAYS[0]} ({series}) was made otherwise than {TODAY} ({series}) ([verdicts]), what moved may be the measure: "
+        f"failed: {DAYS[0]} ({series}) was made otherwise than {TODAY} ({series}) ({CHANGED}), what moved may be the measure: "
         f"claimscore run CONFIG --date {DAYS[0]}\n"
     ) in stopped.stdout
     assert (passed.exit_code, passed.stdout.splitlines()[-1]) == (0, "passed")
