@@ -113,8 +113,11 @@ _MONTH_CUE = re.compile(
     r"\b(?:in|of|by|since|until|till|during|from|to|through|early|late|mid|and|every|last|next|this|before|after)[ -]$",
     re.IGNORECASE,
 )
-_BREAK = re.compile(r"[.!?][ \n](?=[A-Z])(?<=[a-z0-9%)\x00]{2}..)(?<!p..)(?<!ca..)(?<!approx..)")
-"""Where a sentence ends so plainly that no pattern here sees across it: `p. Night`, `ca. Five` are none."""
+_BREAK = re.compile(
+    r"[.!?\n](?:(?<=\n)\n|[ \n](?=[A-Z])(?<=[a-z0-9%)\x00]{2}..)(?<!p..)(?<!ca..)(?<!approx..))", re.DOTALL
+)
+"""Where a sentence ends so plainly that no pattern here sees across it: `p. Night`, `ca. Five` are none. At line ends too,
+so that premises of several passages and the chunks of an answer in a row share their sentences with each chunk."""
 _SHORT_CHARS = 1_000
 """Longer pieces are not remembered, so that hostile ones cannot fill the memory."""
 _CURRENCY_NAMES: Final = tuple(units.CURRENCIES)
@@ -203,8 +206,8 @@ def _sentences(text: str) -> Iterator[tuple[int, str]]:
     """Where each sentence of a folded text begins, and the sentence; no pattern here sees across their ends."""
     at = 0
     for found in _BREAK.finditer(text):
-        yield at, text[at : found.start() + 1]
-        at = found.start() + 2
+        yield at, text[at : found.start() + (found[0] != "\n\n")]
+        at = found.end()
     yield at, text[at:]
 
 

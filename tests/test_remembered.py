@@ -88,6 +88,17 @@ def test_values_are_the_same_read_by_sentences_or_at_once(text):
         assert quantities.parse(text) == by_sentences
 
 
+@pytest.mark.parametrize("between", ["\n", "\n\n", " "])
+def test_passages_in_a_row_are_read_with_their_sentences(between):
+    """What a text of several passages says was read in each of them: nothing of it is read again."""
+    passages = ["The lease runs 77 days. It costs 81 euros.", "Every visit lasts 23 minutes."]
+    for passage in passages:
+        quantities.parse(passage)
+    before = quantities._of_short.cache_info().misses
+    assert len(quantities.parse(between.join(passages))) == 3
+    assert quantities._of_short.cache_info().misses == before
+
+
 @settings(max_examples=300)
 @given(PIECES)
 def test_words_are_found_where_they_can_begin(text):
