@@ -8,7 +8,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from claimscore.jobs import cues, dates, injections, multiples, names, origin, quantities, rivals
+from claimscore.jobs import (
+    bounds,
+    cues,
+    dates,
+    injections,
+    inline,
+    multiples,
+    names,
+    origin,
+    quantities,
+    rivals,
+    segment,
+)
 from claimscore.jobs.remembered import ENTRY_BYTES, Remembered
 
 _VALUES = "5 1,250 2020 $ € Rs. % [1] - , ½ ٣ 5/4/2021 dd/mm/yyyy 1. ca. approx. p. p.m. no. . ! ?"
@@ -206,3 +218,52 @@ def test_a_claim_that_is_its_sentence_is_checked_as_any_other(words, has_context
         patch.setattr(origin.Facts, "__eq__", lambda *_: False)
         copy = origin.Facts(text)
         assert same == (origin.origin_fault(copy, sentence, source), origin.coverage_fault([copy], sentence))
+
+
+@settings(max_examples=300)
+@given(PIECES)
+def test_a_sentence_without_markup_stands_where_its_words_do(text):
+    """The search for markup around sentences finds none in a text that holds none between them."""
+    spans = list(bounds.sentence_bounds(text, "en", 1_000))
+    if all(bounds.has_word(text[start:end]) for start, end in spans):
+        assert list(segment._with_markup(text, range(len(text)), spans)) == spans
+
+
+@settings(max_examples=300)
+@given(
+    pieces(
+        [
+            "*",
+            "_",
+            "`",
+            "~~",
+            "\\(",
+            "\\)",
+            "$",
+            "<",
+            ">",
+            "&",
+            "&amp;",
+            "]",
+            "(",
+            "[a](b)",
+            "<b>",
+            "[1]",
+            "x",
+            "5",
+        ],
+        " ",
+    )
+)
+def test_markup_is_seen_by_its_signs(text):
+    """A text without a sign of markup has nothing to be taken off."""
+    if not any(sign in text for sign in inline._SIGNS):
+        assert not inline._edits(text)
+
+
+@settings(max_examples=300)
+@given(pieces(["Ms.", "Mx.", "Messrs.", "Mmes.", "Mr.", "Grams.", "x", "(", "5"], ". ", " ", " "))
+def test_a_title_ends_as_one(text):
+    """Where a title is found, the text before the name ends with one."""
+    if bounds._ADDRESSED.search(text):
+        assert text.rstrip().endswith(bounds._TITLES)
