@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from claimscore.jobs import (
     bounds,
+    citations,
     cues,
     dates,
     injections,
@@ -131,6 +133,42 @@ def test_every_planted_instruction_holds_a_sign(number, data):
     signs, pattern = injections._INJECTIONS[number]
     text = data.draw(st.from_regex(pattern, alphabet=st.characters(max_codepoint=127)))
     assert any(sign in text.lower() for sign in signs)
+
+
+@settings(max_examples=300)
+@given(
+    st.lists(
+        pieces(
+            [
+                "Ignore",
+                "Ig\u00adnore",
+                "all",
+                "previous",
+                "instructions",
+                "now",
+                "system:",
+                "user",
+                "ſ",
+                "<|system|>",
+            ],
+            " ",
+        )
+        | st.none()
+    )
+)
+def test_planted_instructions_of_a_column_are_those_of_each_text(texts):
+    """No text is passed over because the column was looked at first."""
+    found = [injections.is_injection(text or "") for text in texts]
+    assert injections.are_injections(pa.array(texts, pa.string())) == found
+
+
+@pytest.mark.parametrize("pattern", [citations._SPOKEN, citations._SPOKEN_FIRST])
+@settings(max_examples=200)
+@given(data=st.data())
+def test_words_that_lead_to_a_mark_end_as_one_of_them(pattern, data):
+    """No such words are passed over because they do not look like it."""
+    text = data.draw(st.from_regex(pattern, alphabet=st.characters(max_codepoint=127)))
+    assert text.rstrip().lower().endswith(citations._SPOKEN_ENDS)
 
 
 @pytest.mark.parametrize("cue", cues.CUES, ids=lambda cue: cue.signs[0])
