@@ -77,7 +77,7 @@ _ORDER_SIGNS: Final = (
 def stated_order(text: str) -> str:
     """`day`, `month` or empty: which of the two the text says comes first in its slashed dates."""
     lowered = text.lower()
-    if not any(mark in lowered and any(s in lowered for s in signs) for mark, signs in _ORDER_SIGNS):
+    if not [sign for mark, signs in _ORDER_SIGNS if mark in lowered for sign in signs if sign in lowered]:
         return ""
     day, month = _DAY_FIRST.search(text), _MONTH_FIRST.search(text)
     if bool(day) == bool(month):

@@ -90,7 +90,7 @@ def code_spans(text: str) -> dict[int, tuple[int, int]]:
 
 def _edits(text: str) -> list[Edit]:
     edits: list[Edit] = []
-    code = code_spans(text)
+    code = code_spans(text) if "`" in text else {}
     opened: dict[str, tuple[int, int]] = {}
     at = 0
     while match := _INLINE.search(text, at):
