@@ -123,9 +123,11 @@ def n_bits(bits: Bits) -> Ints:
 def _equal(asked: Ints, said: Ints) -> tuple[Ints, Ints]:
     """The places of every two equal numbers, one of `asked` and one of `said`."""
     order = np.argsort(asked, kind="stable")
-    known, begins, n = np.unique(asked[order], return_index=True, return_counts=True)
-    at = np.searchsorted(known, said)
-    is_asked = np.append(known, -1)[at] == said  # no key is negative
+    keys = asked[order]
+    begins = np.flatnonzero(np.diff(keys, prepend=-1))  # no key is negative
+    n = np.diff(begins, append=len(keys))
+    at = np.searchsorted(keys[begins], said)
+    is_asked = np.append(keys[begins], -1)[at] == said
     at = at[is_asked]
     return order[runs(begins[at], n[at])], np.repeat(np.flatnonzero(is_asked), n[at])
 
