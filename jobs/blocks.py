@@ -20,7 +20,7 @@ _PARSER = MarkdownIt("commonmark").enable("table").disable(["code", "html_block"
 _PROSE_FENCES = {"markdown", "md", "text", "txt", "plaintext"}
 _BLOCK_MARKUP = re.compile(r"(?m)^[ \t]*(?:[-*+>#|]|\d{1,9}[.)]|```|~~~)|^.*\|.*$")
 _LINE_ENDS = str.maketrans(dict.fromkeys("\r\x0b\x0c\x85\u2028\u2029", "\n"))
-_ODD_LINE_END = re.compile("[\r\x0b\x0c\x85\u2028\u2029]")
+_ODD_LINE_ENDS = ("\r", "\x0b", "\x0c", "\x85", "\u2028", "\u2029")
 _RULE_LINE = re.compile(r"\s*+(?:[-*_=]\s*+){3,}+|[|:\-\s]++")
 _LONG_NUMBER = re.compile(r"(?<!\d)\d{3,}+[.)][ \t]*+$")
 _PIPE_ROW = re.compile(r"\|.+\|")
@@ -47,7 +47,7 @@ def read_blocks(text: str) -> list[Block]:
     it holds prose (```markdown) is read as prose. Blank text gives no block.
     """
     source = text
-    if _ODD_LINE_END.search(text):  # same length, so offsets stay those of the original
+    if any(end in text for end in _ODD_LINE_ENDS):  # same length, so offsets stay those of the original
         source = text.replace("\r\n", " \n").translate(_LINE_ENDS)
     return _read(source, 0, fences=True)
 

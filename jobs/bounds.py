@@ -43,6 +43,7 @@ _OPEN_ABBREVIATION = re.compile(
 )
 _ADDRESSED = re.compile(r"(?:^|\W)(?:Ms|Mx|Messrs|Mmes)\.\s*$")
 """Titles that sentencex does not know, as it knows Mr. and Dr."""
+_TITLES = ("Ms.", "Mx.", "Messrs.", "Mmes.")
 _DASHED_ON = re.compile(r"[-–—] [a-z]")  # "Snap it! - a game about an eclipse"
 _DAY = re.compile(r"\b\d{1,2}\.\s*$")
 _GERMAN_MONTH = re.compile("(?:Jan|Feb|Mär|Apr|Mai|Jun|Jul|Aug|Sep|Okt|Nov|Dez)[a-zä]*[ .]")
@@ -52,7 +53,7 @@ _JA_QUOTED = re.compile(r"(?:と|って)")
 def sentence_bounds(plain: str, language: str, max_chars: int) -> Iterator[tuple[int, int]]:
     """Spans of sentences without outer blanks, none longer than the cap."""
     masked = _masked(plain)
-    if _UNSPACED.search(plain) and len(_UNSPACED.findall(plain)) * 2 > len(plain):
+    if not plain.isascii() and _UNSPACED.search(plain) and len(_UNSPACED.findall(plain)) * 2 > len(plain):
         pieces: Iterable[str] = _unspaced(masked)
     else:
         pieces = _segments(_language(plain, language), masked)
@@ -87,11 +88,12 @@ def _goes_on(piece: str, following: str) -> bool:
     """
     if len(piece) < 12 and NUMBERING.fullmatch(piece):
         return True
-    if piece.rstrip()[-1:] in "」』" and _JA_QUOTED.match(following):
+    ended = piece.rstrip()
+    if ended[-1:] in "」』" and _JA_QUOTED.match(following):
         return True
     if _DASHED_ON.match(following) or (_GERMAN_MONTH.match(following) and _DAY.search(piece[-4:])):
         return True
-    if following[:1].isupper() and _ADDRESSED.search(piece[-8:]):
+    if following[:1].isupper() and ended.endswith(_TITLES) and _ADDRESSED.search(piece[-8:]):
         return True
     return following[:1].isdigit() and bool(_OPEN_ABBREVIATION.search(piece[-12:]))
 
@@ -179,4 +181,4 @@ def _before_mark(plain: str, start: int, cut: int) -> int:
 
 def has_word(text: str) -> bool:
     """True where `text` has a letter or digit of any script."""
-    return any(char.isalnum() for char in text)
+    return text[:1].isalnum() or any(char.isalnum() for char in text)

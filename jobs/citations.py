@@ -40,6 +40,22 @@ _SPOKEN = re.compile(
 _SPOKEN_FIRST = re.compile(
     r"\s*(?:in|from|by|(?:the )?(?:source|document|passage|chunk|context))\s+$", re.IGNORECASE
 )
+_SPOKEN_ENDS = (
+    *("to", "on", "see", "also", "per", "cf", "cf.", "in", "from", "by"),
+    *(
+        "source",
+        "sources",
+        "document",
+        "documents",
+        "passage",
+        "passages",
+        "chunk",
+        "chunks",
+        "context",
+        "contexts",
+    ),
+)
+"""Every match of the two above ends with one of them, blanks aside."""
 _SAYS = re.compile(
     r"\s*(?:says?|states?|notes?|reports?|shows?|indicates?|mentions?|explains?|confirms?|describes?)(?: that)?\s+"
 )
@@ -225,7 +241,7 @@ def _without(text: str, spans: Sequence[tuple[int, int]]) -> str:
     at = 0
     for start, stop in _groups(text, spans):
         before, end = text[at:start], stop
-        spoken = _SPOKEN.search(before[-40:]) or (None if parts else _SPOKEN_FIRST.fullmatch(before[-40:]))
+        spoken = _spoken(before[-40:], is_first=not parts)
         before = before[: len(before) - len(spoken[0])] if spoken else before
         if (before.rstrip()[-1:] + text[end : end + 1]) in _WRAPS:  # ([1]) and [[1]]
             before, end = before.rstrip()[:-1], end + 1
@@ -245,6 +261,13 @@ def _without(text: str, spans: Sequence[tuple[int, int]]) -> str:
             parts.append(text[at : at + 1].upper())
             at += 1
     return "".join((*parts, text[at:])).strip()
+
+
+def _spoken(before: str, *, is_first: bool) -> re.Match[str] | None:
+    """The words at the end of `before` that only lead to a mark; `is_first`: to the first of a sentence."""
+    if before.isascii() and not before.rstrip().lower().endswith(_SPOKEN_ENDS):
+        return None
+    return _SPOKEN.search(before) or (_SPOKEN_FIRST.fullmatch(before) if is_first else None)
 
 
 def _groups(text: str, spans: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:

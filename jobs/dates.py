@@ -66,26 +66,18 @@ _BEGINS_DATE = re.compile(
 _DAY_FIRST = re.compile(r"\b(?:day/month|dd?[/.-]mm?[/.-]|day-month|day first)", re.IGNORECASE)
 _MONTH_FIRST = re.compile(r"\b(?:month/day|mm?[/.-]dd?[/.-]|month-day|month first)", re.IGNORECASE)
 _ORDER_SIGNS: Final = (
-    "d/m",
-    "d.m",
-    "d-m",
-    "m/d",
-    "m.d",
-    "m-d",
-    "y/m",
-    "y-m",
-    "h/d",
-    "h-d",
-    "day f",
-    "month f",
+    ("/", ("d/m", "m/d", "y/m", "h/d")),
+    ("-", ("d-m", "m-d", "y-m", "h-d")),
+    (".", ("d.m", "m.d")),
+    (" f", ("day f", "month f")),
 )
-"""Every match of the two above holds one of them in lower case; to look for them takes a tenth of the time."""
+"""Every match of the two above holds one of them in lower case; what most texts lack, they lack at the first look."""
 
 
 def stated_order(text: str) -> str:
     """`day`, `month` or empty: which of the two the text says comes first in its slashed dates."""
     lowered = text.lower()
-    if not any(sign in lowered for sign in _ORDER_SIGNS):
+    if not [sign for mark, signs in _ORDER_SIGNS if mark in lowered for sign in signs if sign in lowered]:
         return ""
     day, month = _DAY_FIRST.search(text), _MONTH_FIRST.search(text)
     if bool(day) == bool(month):

@@ -7,7 +7,7 @@ knows no model and no threshold of a verdict.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from itertools import groupby, pairwise
 from typing import NamedTuple
@@ -17,13 +17,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from claimscore.jobs.config import EvidenceConfig
+from claimscore.jobs.overlaps import Forms, Grid
 from claimscore.jobs.pairs import FoundPairs
-from claimscore.jobs.premises import Claims, add_covers, add_windows
+from claimscore.jobs.premises import MAX_CELLS, Claims, add_covers, add_windows
 from claimscore.jobs.records import SCORES, SPAN
 from claimscore.jobs.windows import (
     N_SPECIAL_TOKENS,
     Bools,
     Encode,
+    Pieces,
     SentenceSpans,
     Texts,
     Tokens,
@@ -34,6 +36,10 @@ from claimscore.jobs.windows import (
 
 UNKNOWN_SHARE = 0.25
 """A claim with more tokens than this unknown to the tokenizer is not judged: unknown words entail one another."""
+
+
+SAMPLES_AT_ONCE = 2_000
+"""Claims beside a sample: each has a few windows."""
 
 
 class Found(NamedTuple):
@@ -88,26 +94,70 @@ def evidence_pairs(
     errors = _errors(claims, tokens, config, unk_id)
     cited_ids = claims.column("cited_ids").to_pylist()
     found, retries = FoundPairs(claims, tokens), FoundPairs(claims, tokens)
+    parts: list[_Part] = []
     for answer, limit, rows in _by_answer(log, claims, texts, tokens, errors):
         lo, hi = offsets[answer], offsets[answer + 1]
-        windows = texts.windows(lo, hi, limit)
-        if not windows.windows:
+        windows, room = texts.windows(lo, hi, limit), min(limit, config.cover_tokens)
+        if len(windows.rows):
+            parts.append(_Part(rows, windows, texts.sentences(lo, hi, room), room, chunk_ids[lo:hi]))
+        else:
             errors.update(dict.fromkeys(rows, "no_context"))
-            continue
-        forms, cited = [tokens.forms_of(row) for row in rows], _cited(cited_ids, rows, chunk_ids[lo:hi])
-        few = Claims(rows, forms, cited, [set() for _ in rows])
-        add_windows(found, few, windows, config)
-        room = min(limit, config.cover_tokens)
-        add_covers(found, retries, few, texts.sentences(lo, hi, room), room)
-    return Found(found.table(texts.cut), retries.table(texts.cut), _unpaired(claims, errors))
+    cut, forms = texts.columns(), Forms.of(tokens)
+    for block in _blocks(parts, forms):
+        some = Claims(
+            _cited(cited_ids, block),
+            np.array([len(part.chunk_ids) for part in block for _ in part.rows]),
+            np.array([part.room for part in block for _ in part.rows]),
+        )
+        beside = Grid.of([(part.rows, part.windows) for part in block], forms, cut, texts.tokens)
+        add_windows(found, some, beside, texts.copies(beside.rows), cut, config)
+        beside = Grid.of([(part.rows, part.sentences) for part in block], forms, cut, texts.tokens)
+        add_covers(found, retries, some, beside, cut)
+    ids = texts.tokens.ids
+    return Found(found.table(cut, ids), retries.table(cut, ids), _unpaired(claims, errors))
 
 
-def _cited(cited_ids: list[list[str]], rows: list[int], chunk_ids: list[str]) -> Bools:
-    """Which chunks of an answer each of its claims cites, (rows, chunks)."""
-    cited = np.zeros((len(rows), len(chunk_ids)), np.bool_)
-    for of_claim, row in zip(cited, rows, strict=True):
+class _Part(NamedTuple):
+    """Claims of one answer, and what they may meet."""
+
+    rows: list[int]
+    windows: Pieces
+    sentences: Pieces
+    room: int
+    chunk_ids: list[str]
+
+    def cells(self, forms: Forms) -> int:
+        """What a claim of these takes beside the pieces of its answer, at most."""
+        longest = max(len(self.windows.rows), len(self.sentences.rows), len(self.chunk_ids))
+        return longest * int(forms.n_words[self.rows].max(initial=1))
+
+
+def _blocks(parts: Iterable[_Part], forms: Forms) -> Iterator[list[_Part]]:
+    """As many claims at a time, of one answer or several, as keep to MAX_CELLS: one at least, whatever it comes to."""
+    block: list[_Part] = []
+    n_claims = widest = 0
+    for part in parts:
+        width = part.cells(forms)
+        step = max(1, MAX_CELLS // width)
+        for first in range(0, len(part.rows), step):
+            some = part._replace(rows=part.rows[first : first + step])
+            n_claims, widest = n_claims + len(some.rows), max(widest, width)
+            if block and n_claims * widest > MAX_CELLS:
+                yield block
+                block, n_claims, widest = [], len(some.rows), width
+            block.append(some)
+    if block:
+        yield block
+
+
+def _cited(cited_ids: list[list[str]], block: list[_Part]) -> Bools:
+    """Which chunks of its answer each claim cites, (claims, most chunks of an answer)."""
+    n_claims = sum(len(part.rows) for part in block)
+    cited = np.zeros((n_claims, max(len(part.chunk_ids) for part in block)), np.bool_)
+    owners = ((part.chunk_ids, row) for part in block for row in part.rows)
+    for of_claim, (chunk_ids, row) in zip(cited, owners, strict=True):
         if ids := set(cited_ids[row]):  # most of 100,000 claims cite nothing: no list of the chunks for each
-            of_claim[:] = [chunk_id in ids for chunk_id in chunk_ids]
+            of_claim[: len(chunk_ids)] = [chunk_id in ids for chunk_id in chunk_ids]
     return cited
 
 
@@ -140,23 +190,27 @@ def sample_pairs(
     )
     tokens = Tokens.of(as_array(wanted.column("text")), encode)
     errors = _errors(wanted, tokens, config, unk_id)
-    found = FoundPairs(wanted, tokens)
+    lengths = np.diff(tokens.bounds).tolist()
+    parts, indices = [], []
     for row, request_id in enumerate(wanted.column("request_id").to_pylist()):
-        if row in errors:
-            continue
-        ids = tokens.of_text(row)[0]
-        for k in by_request[request_id]:
-            group = texts.windows(k, k + 1, texts.limit(len(ids)))
-            for counts, n_tokens in group.shared([tokens.forms_of(row)]) if group.windows else ():
-                found.add(
-                    row,
-                    group.rows,
-                    np.full(len(group.rows), -1, dtype=np.int32),
-                    is_cited=np.zeros(len(group.rows), dtype=np.bool_),
-                    overlap=(counts / max(1, n_tokens)).astype(np.float32),
-                    sample=sample_index[k],
-                )
-    return found.table(texts.cut)
+        for k in by_request[request_id] if row not in errors else ():
+            windows = texts.windows(k, k + 1, texts.limit(lengths[row]))
+            if len(windows.rows):
+                parts.append(([row], windows))
+                indices.append(sample_index[k])
+    found, cut, forms = FoundPairs(wanted, tokens), texts.columns(), Forms.of(tokens)
+    for first in range(0, len(parts), SAMPLES_AT_ONCE):
+        some = slice(first, first + SAMPLES_AT_ONCE)
+        grid = Grid.of(parts[some], forms, cut, texts.tokens)
+        found.add(
+            grid.claims[grid.owner],
+            grid.rows,
+            np.full(len(grid.rows), -1),
+            is_cited=np.zeros(len(grid.rows), np.bool_),
+            overlap=grid.overlap,
+            samples=np.array(indices[some], np.int64)[grid.owner],
+        )
+    return found.table(cut, texts.tokens.ids)
 
 
 def premise_texts(scores: pa.Table, log: pa.Table) -> pa.Array:
@@ -200,8 +254,9 @@ def _by_answer(
 ) -> Iterator[tuple[int, int, list[int]]]:
     """(answer, limit of its windows, rows of `claims`) of claims in a row that share them; none with an error."""
     answers = {request_id: k for k, request_id in enumerate(log.column("request_id").to_pylist())}
+    lengths = np.diff(tokens.bounds).tolist()
     rows = [
-        (answers[request_id], texts.limit(len(tokens.of_text(row)[0])), row)
+        (answers[request_id], texts.limit(lengths[row]), row)
         for row, request_id in enumerate(claims.column("request_id").to_pylist())
         if row not in errors
     ]

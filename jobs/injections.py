@@ -9,6 +9,10 @@ from __future__ import annotations
 import re
 from typing import Final
 
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
 from claimscore.jobs.hidden import strip_hidden
 
 # Each pattern is a way to address a model, not a topic: a chunk may discuss prompts without being one. Gaps are bounded, so
@@ -62,7 +66,18 @@ _INJECTIONS: Final = tuple(
     )
 )
 _SIGNS: Final = tuple((sign, k) for k, (signs, _) in enumerate(_INJECTIONS) for sign in signs)
+_ANY_SIGN: Final = "|".join(sorted({re.escape(sign) for sign, _ in _SIGNS}))
 _TAG_CHARS = re.compile("[\U000e0020-\U000e007e]{4}")  # ASCII in invisible tag characters: nobody types that
+
+
+def are_injections(texts: pa.Array) -> list[bool]:
+    """`is_injection` of each text, null being empty; one look at the column says which have to be asked."""
+    signed = pc.match_substring_regex(texts, _ANY_SIGN, ignore_case=True)
+    asked = pc.or_(signed, pc.invert(pc.string_is_ascii(texts))).fill_null(False)
+    found = [False] * len(texts)
+    for row in np.flatnonzero(np.asarray(asked)).tolist():
+        found[row] = is_injection(texts[row].as_py())
+    return found
 
 
 def is_injection(text: str) -> bool:

@@ -53,7 +53,7 @@ def fold(text: str) -> str:
     hidden ones dropped; case stays.
     """
     if text.isascii():  # nothing to normalise or hidden, and the control characters are known
-        return " ".join(text.translate(_CONTROLS).split())
+        return " ".join((text if text.isprintable() else text.translate(_CONTROLS)).split())
     text = _nfkc(strip_hidden(text)).replace("’", "'").replace("‘", "'")
     return " ".join("".join(" " if unicodedata.category(c) == "Cc" else c for c in text).split())
 
@@ -178,15 +178,20 @@ def origin_fault(claim: Facts, sentence: Facts, source: Facts) -> str | None:
 
     What the sentence holds, the source holds: the source is read only for what a claim has from elsewhere.
     """
-    is_own = claim.numbers <= sentence.known_numbers
-    is_asked = claim.numbers and (not is_own or _RANGE_YEAR.search(source.text))  # "in 1954-" "57 of them"
+    is_whole = (
+        claim is sentence
+    )  # as most claims of a sentence with one fact: every word and number of it is there
+    is_own = is_whole or claim.numbers <= sentence.known_numbers
+    is_asked = not is_own or _RANGE_YEAR.search(source.text)  # "in 1954-" "57 of them"
     if is_asked and claim.numbers - source.known_numbers:
         return "new_number"
-    if any(name not in sentence.words and not _is_known(name, source) for name in claim.names):
+    if not is_whole and any(
+        name not in sentence.words and not _is_known(name, source) for name in claim.names
+    ):
         return "new_name"
     if claim.is_negated and not source.is_negated:
         return "new_negation"
-    if claim is sentence:  # as most claims of a sentence with one fact: every word of it is there
+    if is_whole:
         return None
     stems = claim.content
     if not stems <= sentence.content and len(stems & source.content) * 2 < len(stems):

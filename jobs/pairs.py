@@ -6,7 +6,7 @@ which pairs are worth judging.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from itertools import pairwise
 from typing import Any
 
@@ -19,12 +19,13 @@ from claimscore.jobs.records import SCORES, SPAN
 from claimscore.jobs.windows import (
     N_SPECIAL_TOKENS,
     Bools,
+    Cut,
     Ints,
     Tokens,
-    Window,
     as_array,
     list_array,
     list_offsets,
+    runs,
 )
 
 Floats = np.ndarray[Any, np.dtype[np.float32]]
@@ -61,48 +62,57 @@ class FoundPairs:
 
     def __init__(self, claims: pa.Table, tokens: Tokens) -> None:
         self._claims, self._tokens = claims, tokens
-        self._found: list[tuple[int, Ints, Ints, Ints, Bools, Floats, int | None]] = []
+        self._found: list[tuple[np.ndarray, ...]] = []
 
     def add(
         self,
-        claim: int,
+        claims: Ints,
         windows: Ints,
         chunks: Ints,
         *,
         sizes: Ints | None = None,
         is_cited: Bools,
         overlap: Floats,
-        sample: int | None = None,
+        samples: Ints | None = None,
     ) -> None:
-        """Pair a claim with windows (rows of Texts.cut), whose chunks stand beside them; `sample` for all.
+        """Pair claims with premises made of windows (rows of Texts.cut), whose chunks stand beside them.
 
-        A premise is `sizes` windows in a row, joined; None: one each. `is_cited` and `overlap` are beside the premises.
+        A premise is `sizes` windows in a row, joined; None: one each. All but windows and chunks is beside the premises; without
+        `samples` they are of none.
         """
-        sizes = np.ones(len(windows), dtype=np.int64) if sizes is None else sizes
-        self._found.append((claim, windows, chunks, sizes, is_cited, overlap, sample))
+        if not len(claims):
+            return
+        sizes = np.ones(len(claims), np.int64) if sizes is None else sizes
+        samples = np.full(len(claims), -1) if samples is None else samples
+        self._found.append((claims, windows, chunks, sizes, is_cited, overlap, samples))
 
-    def table(self, cut: Sequence[Window]) -> pa.Table:
-        """The pairs so far, as PAIRS; `cut` are all windows that were cut."""
+    def table(self, cut: Cut, ids: Ints) -> pa.Table:
+        """The pairs so far, as PAIRS, by claim; `cut` are all windows that were cut, from texts with these token ids."""
         if not self._found:
             return PAIRS.empty_table()
-        by_claim = sorted(self._found, key=lambda of_claim: of_claim[0])
-        claim, windows, chunks, sizes, is_cited, overlap, sample = zip(*by_claim, strict=True)
-        n_pairs = [len(of_claim) for of_claim in sizes]
-        of_claim = np.repeat(np.array(claim, dtype=np.int64), n_pairs)
-        flat, size = np.concatenate(windows), np.concatenate(sizes)
-        bounds = np.concatenate([[0], np.cumsum(size)])
+        claim, windows, chunks, size, is_cited, overlap, sample = map(
+            np.concatenate, zip(*self._found, strict=True)
+        )
+        order = np.argsort(claim, kind="stable")
+        flat = runs((np.cumsum(size) - size)[order], size[order])
+        windows, chunks, of_claim = windows[flat], chunks[flat], claim[order]
+        bounds = np.concatenate([[0], np.cumsum(size[order])])
         claim_ids = pa.ListArray.from_arrays(
             pa.array(self._tokens.bounds, pa.int32()), pa.array(self._tokens.ids, pa.int32())
         )
-        premise_ids = _regrouped(_list_of([window.ids for window in cut]).take(pa.array(flat)), bounds)
+        n_ids = cut.stop[windows] - cut.first[windows]
+        premise_ids = pa.ListArray.from_arrays(
+            pa.array(np.concatenate([[0], np.cumsum(n_ids)])[bounds], pa.int32()),
+            pa.array(ids[runs(cut.first[windows], n_ids)], pa.int32()),
+        )
         lengths = np.diff(np.array(list_offsets(premise_ids), dtype=np.int32))
         columns = {
             "request_id": as_array(self._claims.column("request_id")).take(pa.array(of_claim)),
             "claim_index": as_array(self._claims.column("claim_index")).take(pa.array(of_claim)),
-            "premise": _premises(cut, flat, np.concatenate(chunks), bounds),
-            "sample_index": pa.array(np.repeat(np.array(sample, dtype=object), n_pairs), pa.int32()),
-            "is_cited": pa.array(np.concatenate(is_cited)),
-            "overlap": pa.array(np.concatenate(overlap)),
+            "premise": _premises(cut, windows, chunks, bounds),
+            "sample_index": pa.array(sample[order], pa.int32(), mask=sample[order] < 0),
+            "is_cited": pa.array(is_cited[order]),
+            "overlap": pa.array(overlap[order]),
             "n_tokens": pa.array(
                 lengths + np.diff(self._tokens.bounds)[of_claim] + np.int32(N_SPECIAL_TOKENS)
             ),
@@ -112,24 +122,17 @@ class FoundPairs:
         return pa.table(columns, schema=PAIRS)
 
 
-def _premises(cut: Sequence[Window], flat: Ints, chunks: Ints, bounds: Ints) -> pa.ListArray:
+def _premises(cut: Cut, flat: Ints, chunks: Ints, bounds: Ints) -> pa.ListArray:
     """The spans of each premise; windows that were cut one after the other from one chunk are one span."""
     follows = np.zeros(len(flat), dtype=np.bool_)
     follows[1:] = (flat[1:] == flat[:-1] + 1) & (chunks[1:] == chunks[:-1])
     follows[bounds[:-1]] = False
     begins = np.flatnonzero(~follows)
     ends = np.append(begins[1:], len(flat)) - 1
-    starts_of, ends_of = (np.array([window[k] for window in cut], dtype=np.int32) for k in (0, 1))
-    parts = [chunks[begins].astype(np.int32), starts_of[flat[begins]], ends_of[flat[ends]]]
-    spans = pa.StructArray.from_arrays([pa.array(part) for part in parts], fields=list(SPAN))
+    parts = [chunks[begins], cut.start[flat[begins]], cut.end[flat[ends]]]
+    spans = pa.StructArray.from_arrays([pa.array(part, pa.int32()) for part in parts], fields=list(SPAN))
     offsets = np.searchsorted(begins, bounds).astype(np.int32)
     return pa.ListArray.from_arrays(pa.array(offsets), spans)
-
-
-def _regrouped(lists: pa.ListArray, bounds: Ints) -> pa.ListArray:
-    """The lists `bounds[0]:bounds[1]` as one, and so on."""
-    offsets = np.array(list_offsets(lists))[bounds]
-    return pa.ListArray.from_arrays(pa.array(offsets.astype(np.int32)), lists.flatten())
 
 
 def judge_pairs(pairs: pa.Table, probabilities: Probabilities) -> tuple[pa.Table, Floats]:
@@ -180,13 +183,6 @@ def unique_pairs(pairs: pa.Table) -> tuple[Ints, Ints]:
             first.append(row)
         inverse[row] = k
     return np.array(first, dtype=np.int32), inverse
-
-
-def _list_of(arrays: list[Ints]) -> pa.ListArray:
-    lengths = np.fromiter((len(a) for a in arrays), dtype=np.int32, count=len(arrays))
-    offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32)
-    values = np.concatenate(arrays) if arrays else np.zeros(0, dtype=np.int32)
-    return pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), pa.array(values, pa.int32()))
 
 
 def _byte_rows(column: pa.ListArray) -> list[bytes]:

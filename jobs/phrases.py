@@ -206,5 +206,7 @@ def _bare(text: str) -> str:
 
 
 def _fold(text: str) -> str:
-    folded = unicodedata.normalize("NFKC", text.translate(_FOLDED_QUOTES)).casefold()
+    if not text.isascii():
+        text = unicodedata.normalize("NFKC", text.translate(_FOLDED_QUOTES))
+    folded = text.casefold()
     return " ".join(folded.split()).strip("\"'«»“”*`_ ")

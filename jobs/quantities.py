@@ -113,13 +113,19 @@ _MONTH_CUE = re.compile(
     r"\b(?:in|of|by|since|until|till|during|from|to|through|early|late|mid|and|every|last|next|this|before|after)[ -]$",
     re.IGNORECASE,
 )
-_BREAK = re.compile(r"[.!?][ \n](?=[A-Z])(?<=[a-z0-9%)\x00]{2}..)(?<!p..)(?<!ca..)(?<!approx..)")
-"""Where a sentence ends so plainly that no pattern here sees across it: `p. Night`, `ca. Five` are none."""
+_BREAK = re.compile(
+    r"[.!?\n](?:(?<=\n)\n|[ \n](?=[A-Z])(?<=[a-z0-9%)\x00]{2}..)(?<!p..)(?<!ca..)(?<!approx..))", re.DOTALL
+)
+"""Where a sentence ends so plainly that no pattern here sees across it: `p. Night`, `ca. Five` are none. At line ends too,
+so that premises of several passages and the chunks of an answer in a row share their sentences with each chunk."""
 _SHORT_CHARS = 1_000
 """Longer pieces are not remembered, so that hostile ones cannot fill the memory."""
 _CURRENCY_NAMES: Final = tuple(units.CURRENCIES)
 _CURRENCY_ENDS: Final = frozenset(name[-1] for name in _CURRENCY_NAMES)
 _KNOWN: Final = WORDS | MONTH_WORDS
+_KNOWN_BYTES: Final = frozenset(word.encode() for word in _KNOWN)
+_LOWERED: Final = bytes(code | 32 if chr(code).isalpha() else 32 for code in range(128)).ljust(256)
+"""ASCII letters in lower case, blanks for all else: three times as fast at cutting a text into words as a pattern."""
 _TWO_WAYS: Final = frozenset({"may", "march"})
 
 
@@ -166,13 +172,15 @@ def _cued(text: str, found: tuple[Mention, ...]) -> tuple[Mention, ...]:
 def _tokens(text: str) -> re.Pattern[str]:
     """What finds the digits, fractions and words of a text that may begin a value."""
     if text.isascii():
-        return _figures_and(_KNOWN.intersection(_LETTERS.findall(text.lower())))
-    return _figures_and(_KNOWN.intersection([word.lower() for word in _LETTERS.findall(text)]))
+        return _figures_and(_KNOWN_BYTES.intersection(text.encode().translate(_LOWERED).split()))
+    words = _KNOWN.intersection([word.lower() for word in _LETTERS.findall(text)])
+    return _figures_and(frozenset(word.encode() for word in words))
 
 
 @lru_cache(maxsize=512)
-def _figures_and(words: frozenset[str]) -> re.Pattern[str]:
+def _figures_and(known: frozenset[bytes]) -> re.Pattern[str]:
     """Digits, fractions and these words, whole and of any case; one class of characters first, as in multiples.py."""
+    words = {word.decode() for word in known}
     firsts = {word[0] for word in words}
     begins = "".join(sorted(firsts | {first.upper() for first in firsts}))
     rests = "|".join(f"(?<=[{word[0]}{word[0].upper()}])(?ai:{word[1:]})" for word in sorted(words))
@@ -203,8 +211,8 @@ def _sentences(text: str) -> Iterator[tuple[int, str]]:
     """Where each sentence of a folded text begins, and the sentence; no pattern here sees across their ends."""
     at = 0
     for found in _BREAK.finditer(text):
-        yield at, text[at : found.start() + 1]
-        at = found.start() + 2
+        yield at, text[at : found.start() + (found[0] != "\n\n")]
+        at = found.end()
     yield at, text[at:]
 
 

@@ -144,7 +144,8 @@ def _of_value(
 @lru_cache(maxsize=256)
 def _has_alike(premise: str) -> bool:
     """Whether a sentence of a premise holds two values that could be of one kind: no other has rivals, and few do."""
-    return any(_are_alike(found) for found in by_sentence(premise))
+    # Its values are read for other rules too; in most premises no two are of one kind, wherever they stand.
+    return _are_alike(mentions(premise)) and any(_are_alike(found) for found in by_sentence(premise))
 
 
 def _are_alike(found: tuple[Mention, ...]) -> bool:

@@ -15,7 +15,7 @@ from typing import Final
 
 import pyarrow as pa
 
-from claimscore.jobs.injections import is_injection
+from claimscore.jobs.injections import are_injections
 from claimscore.jobs.names import first_word, has_name, is_name_in, missing_from, names_of, stems_of
 from claimscore.jobs.quantities import Mention
 from claimscore.jobs.values import Values, cued_mentions, held, mentions, values_of
@@ -117,7 +117,7 @@ def injection_suspected(texts: pa.Array) -> pa.Array:
     A small set of patterns that flags for a person and decides nothing; an attack in other words passes.
     Invisible characters are dropped first. Null and empty give False.
     """
-    return pa.array([is_injection(text or "") for text in texts.to_pylist()], pa.bool_())
+    return pa.array(are_injections(texts), pa.bool_())
 
 
 def count_hedges(answers: pa.Array, hedges: Sequence[str]) -> pa.Array:

@@ -218,21 +218,13 @@ def _sentences(
 ) -> Iterator[_Piece]:
     joined, where = _joined(text, run)
     plain, offsets = strip_inline(joined)
-    spans = [
-        s
-        for s in sentence_bounds(plain, config.language, config.max_sentence_chars)
-        if has_word(plain[s[0] : s[1]])
-    ]
-    ends = [offsets[end - 1] + 1 for _, end in spans]
-    for i, (start, end) in enumerate(spans):
-        # Markup taken off between two sentences: what touches the one before closes it, the rest opens the next.
-        low = ends[i - 1] if i else 0
-        gap = joined[low : offsets[start]]
-        if i:
-            gap = gap[_touching(gap) :]
-        high = offsets[spans[i + 1][0]] if i + 1 < len(spans) else len(joined)
-        first = offsets[start] - len(gap.lstrip())
-        last = ends[i] + _touching(joined[ends[i] : high])
+    bounds = list(sentence_bounds(plain, config.language, config.max_sentence_chars))
+    spans = [(start, end) for start, end in bounds if has_word(plain[start:end])]
+    # Of a text without markup nothing but blanks lies between its sentences.
+    is_bare = plain is joined and len(spans) == len(bounds)
+    for (start, end), (first, last) in zip(
+        spans, spans if is_bare else _with_markup(joined, offsets, spans), strict=True
+    ):
         sentence = plain[start:end]
         if numbering := _INLINE_NUMBER.match(sentence) if len(spans) > 1 else None:
             sentence = sentence[numbering.end() :] or sentence
@@ -243,6 +235,21 @@ def _sentences(
             phrases.kind_of(sentence, kind) if named else kind,
             kind == "heading",
         )
+
+
+def _with_markup(
+    joined: str, offsets: Sequence[int], spans: Sequence[tuple[int, int]]
+) -> Iterator[tuple[int, int]]:
+    """Where the sentences at `spans` of the plain text stand in `joined`, with the markup that belongs to each."""
+    ends = [offsets[end - 1] + 1 for _, end in spans]
+    for i, (start, _) in enumerate(spans):
+        # Markup taken off between two sentences: what touches the one before closes it, the rest opens the next.
+        low = ends[i - 1] if i else 0
+        gap = joined[low : offsets[start]]
+        if i:
+            gap = gap[_touching(gap) :]
+        high = offsets[spans[i + 1][0]] if i + 1 < len(spans) else len(joined)
+        yield offsets[start] - len(gap.lstrip()), ends[i] + _touching(joined[ends[i] : high])
 
 
 def _touching(gap: str) -> int:

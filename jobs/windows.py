@@ -7,11 +7,8 @@ knows neither claims nor answers nor what a window will be used for.
 
 from __future__ import annotations
 
-import itertools
-import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -54,91 +51,21 @@ class Tokens:
         lo, hi = int(self.bounds[t]), int(self.bounds[t + 1])
         return self.ids[lo:hi], self.starts[lo:hi], self.ends[lo:hi], lo
 
-    def forms_of(self, t: int) -> Ints:
-        """The forms of one text's tokens."""
-        return self.forms[int(self.bounds[t]) : int(self.bounds[t + 1])]
+
+class Cut(NamedTuple):
+    """Pieces of texts as columns: code points `start:end` of their text, and their tokens among those of all texts."""
+
+    start: Ints
+    end: Ints
+    first: Ints
+    stop: Ints
 
 
-class Window(NamedTuple):
-    """A piece of one text: code points `start:end`, its token ids and forms, and its row among all windows that were cut."""
+class Pieces(NamedTuple):
+    """The pieces of the texts of one answer, in order: their rows among all that were cut, and which text each is of."""
 
-    start: int
-    end: int
-    ids: Ints
-    forms: Ints
-    row: int
-
-
-MAX_CELLS = 16_000_000
-"""Of the tables in which tokens are counted, windows x tokens of some claims: 64 MB."""
-
-
-@dataclass(frozen=True)
-class Group:
-    """The windows of one answer's texts under one limit, in order; shared by all of its claims."""
-
+    rows: Ints
     places: Ints
-    """Which text of the answer each window is of."""
-    windows: list[Window]
-
-    @cached_property
-    def rows(self) -> Ints:
-        """The row of each window among all that were cut."""
-        return np.array([window.row for window in self.windows], dtype=np.int32)
-
-    @cached_property
-    def sizes(self) -> Ints:
-        """Tokens of each window."""
-        return np.diff(self._flat[1])
-
-    @cached_property
-    def firsts(self) -> Ints:
-        """Of each window the first with the same ids, as its place among them; judging another tells nothing new."""
-        seen: dict[bytes, int] = {}
-        return np.array([seen.setdefault(w.ids.tobytes(), k) for k, w in enumerate(self.windows)], np.int64)
-
-    def shared(self, claims: Sequence[Ints]) -> Iterator[tuple[Ints, int]]:
-        """Of each claim's forms, each distinct one once: how many every window holds, (windows,), and of how many."""
-        for asks in asked(claims, len(self.windows)):
-            holds = self.holds(asks.wanted).astype(np.float32)
-            yield from zip(
-                (asks.held.astype(np.float32) @ holds.T).astype(np.int32),
-                asks.held.sum(axis=1).tolist(),
-                strict=True,
-            )
-
-    def holds(self, wanted: Ints) -> Bools:
-        """Which of the forms `wanted` each window holds, (windows, wanted)."""
-        return tokens_held(wanted, *self._flat)
-
-    @cached_property
-    def _flat(self) -> tuple[Ints, Ints]:
-        """The forms of all windows, and where each window's begin; one place more."""
-        bounds = np.cumsum([0, *(len(window.forms) for window in self.windows)]).astype(np.int32)
-        return np.concatenate([window.forms for window in self.windows]), bounds
-
-
-class Asked(NamedTuple):
-    """Some claims in a row: their distinct forms, ascending, and which of them each holds, (claims, forms)."""
-
-    wanted: Ints
-    held: Bools
-
-
-def asked(claims: Sequence[Ints], n_windows: int) -> Iterator[Asked]:
-    """The forms of claims' tokens, so many claims at a time that claims x their ids x `n_windows` keeps to MAX_CELLS.
-
-    A claim is counted beside the ids of all that go with it: twice the claims at a time are four times the work. One claim
-    is counted at least, whatever it and the windows come to.
-    """
-    longest = max(map(len, claims), default=0)
-    step = max(1, math.isqrt(MAX_CELLS // max(1, longest * n_windows)))
-    for first in range(0, len(claims), step):
-        some = claims[first : first + step]
-        wanted, at = np.unique(np.concatenate(some), return_inverse=True)
-        held = np.zeros((len(some), len(wanted)), dtype=np.bool_)
-        held[np.repeat(np.arange(len(some)), [len(ids) for ids in some]), at.ravel()] = True
-        yield Asked(wanted, held)
 
 
 def tokens_held(wanted: Ints, ids: Ints, bounds: Ints) -> Bools:
@@ -187,11 +114,10 @@ class Texts:
     tokens: Tokens
     spans: Spans
     config: EvidenceConfig
-    cut: list[Window]
-    """Every window, once."""
-    cache: dict[tuple[int, _Cut], list[Window]]
-    groups: dict[tuple[int, int, _Cut], Group]
-    """Of the answer asked for last: its claims come one after the other."""
+    cut: list[tuple[int, int, int, int]]
+    """Every piece, once: a row of `Cut`."""
+    cache: dict[tuple[int, _Cutting], range]
+    """Which rows of `cut` a text was cut to."""
 
     @classmethod
     def of(
@@ -212,7 +138,6 @@ class Texts:
             config=config,
             cut=[],
             cache={},
-            groups={},
         )
 
     def limit(self, n_claim_tokens: int) -> int:
@@ -221,40 +146,47 @@ class Texts:
         usual = room - max(n_claim_tokens, self.config.max_pair_tokens // 4)
         return min(max(usual, self.config.min_premise_tokens), room - n_claim_tokens)
 
-    def windows(self, lo: int, hi: int, limit: int) -> Group:
+    def windows(self, lo: int, hi: int, limit: int) -> Pieces:
         """The windows of at most `limit` tokens of the texts lo:hi."""
         config = self.config
-        return self._group(lo, hi, _Cut(limit, config.window_sentences, config.overlap_sentences, limit // 4))
+        how = _Cutting(limit, config.window_sentences, config.overlap_sentences, limit // 4)
+        return self._pieces(lo, hi, how)
 
-    def sentences(self, lo: int, hi: int, limit: int) -> Group:
+    def sentences(self, lo: int, hi: int, limit: int) -> Pieces:
         """The single sentences of the texts lo:hi, those of over `limit` tokens cut."""
-        return self._group(lo, hi, _Cut(limit, 1, 0, 0))
+        return self._pieces(lo, hi, _Cutting(limit, 1, 0, 0))
 
-    def _group(self, lo: int, hi: int, how: _Cut) -> Group:
-        if (lo, hi, how) not in self.groups:
-            if any(key[:2] != (lo, hi) for key in self.groups):
-                self.groups.clear()
-            found = [(k - lo, window) for k in range(lo, hi) for window in self._of_text(k, how)]
-            places = np.array([place for place, _ in found], dtype=np.int32)
-            self.groups[lo, hi, how] = Group(places, [window for _, window in found])
-        return self.groups[lo, hi, how]
+    def columns(self) -> Cut:
+        """All pieces that were cut so far."""
+        return Cut(*np.array(self.cut, np.int64).reshape(-1, 4).T)
 
-    def _of_text(self, k: int, how: _Cut) -> list[Window]:
-        key = (int(self.index[k]), how)
-        if key not in self.cache:
-            (ids, starts, ends, _), forms = self.tokens.of_text(key[0]), self.tokens.forms_of(key[0])
-            rows = itertools.count(len(self.cut))
-            self.cache[key] = [
-                Window(start, end, ids[first:stop], forms[first:stop], row)
-                for (start, end, first, stop), row in zip(
-                    _cuts(starts, ends, self.spans.of_text(key[0]), how), rows, strict=False
-                )
-            ]
-            self.cut.extend(self.cache[key])
-        return self.cache[key]
+    def copies(self, rows: Ints) -> Ints:
+        """A number for each piece that was cut, equal where two of `rows` have the same ids; of the others 0."""
+        seen: dict[bytes, int] = {}
+        out = np.zeros(len(self.cut), np.int64)
+        for row in np.unique(rows).tolist():
+            _, _, first, stop = self.cut[row]
+            out[row] = seen.setdefault(self.tokens.ids[first:stop].tobytes(), row)
+        return out
+
+    def _pieces(self, lo: int, hi: int, how: _Cutting) -> Pieces:
+        found = [self._of_text(k, how) for k in self.index[lo:hi].tolist()]
+        rows = np.array([row for some in found for row in some], np.int64)
+        return Pieces(rows, np.repeat(np.arange(len(found)), [len(some) for some in found]))
+
+    def _of_text(self, k: int, how: _Cutting) -> range:
+        if (k, how) not in self.cache:
+            n_before = len(self.cut)
+            _, starts, ends, at = self.tokens.of_text(k)
+            self.cut.extend(
+                (start, end, at + first, at + stop)
+                for start, end, first, stop in _cuts(starts, ends, self.spans.of_text(k), how)
+            )
+            self.cache[k, how] = range(n_before, len(self.cut))
+        return self.cache[k, how]
 
 
-class _Cut(NamedTuple):
+class _Cutting(NamedTuple):
     """How a text is cut: tokens and sentences of a window, sentences that two share, and tokens where one is cut."""
 
     limit: int
@@ -264,7 +196,7 @@ class _Cut(NamedTuple):
 
 
 def _cuts(
-    starts: Ints, ends: Ints, spans: list[tuple[int, int, int, int]], how: _Cut
+    starts: Ints, ends: Ints, spans: list[tuple[int, int, int, int]], how: _Cutting
 ) -> Iterator[tuple[int, int, int, int]]:
     """Windows of whole sentences of a text; a sentence that is longer than the limit is cut in tokens.
 
@@ -287,6 +219,13 @@ def _cuts(
         if j == n:
             break
         i = max(i + 1, j - how.n_shared)
+
+
+def runs(firsts: Ints, sizes: Ints) -> Ints:
+    """`sizes[k]` numbers in a row from `firsts[k]` on, for each k, flat."""
+    ends = np.cumsum(sizes)
+    out: Ints = np.arange(int(sizes.sum())) + np.repeat(firsts - (ends - sizes), sizes)
+    return out
 
 
 def forms_of(encoded: pa.Table) -> pa.ListArray:

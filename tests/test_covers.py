@@ -16,12 +16,20 @@ WORDS, _chunks, pair_up = fixture.WORDS, fixture.windows, fixture.pair_up
 a_log, some_claims = fixture.a_log, fixture.some_claims
 
 
+def bits_of(holds: list[list[int]], n_words: int = 1) -> np.ndarray:
+    """Sentences that hold these tokens of a claim."""
+    bits = np.zeros((len(holds), n_words), np.uint64)
+    for k, tokens in enumerate(holds):
+        for token in tokens:
+            bits[k, token // 64] |= np.uint64(1) << np.uint64(token % 64)
+    return bits
+
+
 def cover(holds: list[list[int]], sizes: list[int] | None = None, room: int = 100) -> list[int]:
-    """The cover of a claim of four tokens by sentences that hold these."""
-    held = np.array([[k in tokens for k in range(4)] for tokens in holds], np.bool_).reshape(-1, 4)
-    sizes_ = np.array(sizes or [10] * len(held), np.int64)
-    taken = covers(np.ones((1, 4), np.bool_), held, sizes_, np.ones((1, len(held)), np.bool_), room)
-    return np.flatnonzero(taken[0]).tolist()
+    """The cover of a claim by sentences that hold these of its tokens."""
+    offered = np.array(sizes or [10] * len(holds), np.int64)
+    taken = covers(bits_of(holds), np.zeros(len(holds), np.int64), offered, np.array([room]))
+    return np.flatnonzero(taken).tolist()
 
 
 @pytest.mark.parametrize(
@@ -48,9 +56,9 @@ def test_a_cover_keeps_to_its_room():
 def test_a_cover_has_so_many_sentences_and_no_more():
     """A claim of a hundred words, each in a sentence of its own."""
     n = 100
-    every = np.ones((1, n), np.bool_)
+    bits = bits_of([[k] for k in range(n)], n_words=2)
 
-    taken = covers(every, np.eye(n, dtype=np.bool_), np.ones(n, np.int64), every, 1_000)
+    taken = covers(bits, np.zeros(n, np.int64), np.ones(n, np.int64), np.array([1_000]))
 
     assert np.flatnonzero(taken).tolist() == list(range(MAX_SENTENCES))
 
@@ -63,15 +71,12 @@ def test_sentences_that_do_not_fit_change_nothing(n: int):
 
 
 def test_claims_have_covers_of_their_own_sentences():
-    """Two claims at once, the second of which may not hold the first sentence."""
-    asks = np.array([[1, 0], [1, 1]], np.bool_)
-    holds = np.array([[1, 1], [1, 0], [0, 1]], np.bool_)
-    may = np.array([[1, 1, 1], [0, 1, 1]], np.bool_)
+    """Three at once, one with nothing to take; each has its own room."""
+    bits, owner = bits_of([[0], [0], [0, 1], [1], [0], [1]]), np.array([0, 0, 2, 2, 3, 3])
 
-    assert covers(asks, holds, np.array([1, 1, 1]), may, 9).tolist() == [
-        [True, False, False],
-        [False, True, True],
-    ]
+    taken = covers(bits, owner, np.ones(6, np.int64), np.array([9, 9, 9, 1]))
+
+    assert taken.tolist() == [True, False, True, False, True, False]
 
 
 def premises(log: pa.Table, claim: str, cited: list[str] | None = None) -> tuple[list[str], list[str]]:

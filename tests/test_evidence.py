@@ -11,10 +11,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from claimscore.jobs import evidence, pairs
+from claimscore.jobs import evidence, pairs, premises
 from claimscore.jobs.config import EvidenceConfig
 from claimscore.jobs.errors import ModelError
-from claimscore.jobs.windows import MAX_CELLS, Encode, asked
+from claimscore.jobs.overlaps import Forms
+from claimscore.jobs.premises import MAX_CELLS
+from claimscore.jobs.windows import Encode, Pieces
 
 JUDGE, spans, pair_up = fixture.JUDGE, fixture.spans, fixture.pair_up
 a_log, some_claims = fixture.a_log, fixture.some_claims
@@ -210,14 +212,37 @@ def test_a_copy_that_is_not_cited_takes_no_window_of_the_cited_chunk(cited: str)
 @pytest.mark.parametrize("longest", [3, 110])
 def test_claims_are_counted_some_at_a_time(longest: int):
     """Neither all of an answer's claims at once, nor each alone because one of 20,000 is long; each once, in order."""
-    n_windows, claims = 80, [np.arange(3 * k, 3 * k + 3, dtype=np.int32) for k in range(20_000)]
-    claims[-1] = np.arange(longest, dtype=np.int32)
+    few, pieces = range(20_000), Pieces(np.arange(80), np.zeros(80, np.int64))
+    bounds = np.array([*range(0, 60_000, 3), 59_997 + longest])
+    part = evidence._Part(list(few), pieces, pieces, 160, ["c0"])
 
-    tables = [(len(asks.held), len(asks.wanted)) for asks in asked(claims, n_windows)]
+    blocks = list(evidence._blocks([part], Forms(np.zeros(bounds[-1], np.int64), bounds)))
 
-    assert sum(n_claims for n_claims, _ in tables) == len(claims)
-    assert max(n_claims * n_ids * n_windows for n_claims, n_ids in tables) <= MAX_CELLS
-    assert len(tables) < 500
+    assert [row for block in blocks for some in block for row in some.rows] == list(few)
+    assert all(sum(len(some.rows) for some in block) * 80 <= MAX_CELLS for block in blocks)
+    assert len(blocks) < 50
+
+
+@settings(max_examples=100, deadline=None)
+@given(
+    st.lists(st.tuples(st.lists(_windows, max_size=3), st.lists(_windows, max_size=3)), max_size=4),
+    st.integers(0, 2),
+    st.sampled_from([1, 9, MAX_CELLS]),
+)
+def test_an_answer_is_paired_as_if_it_were_alone(answers: list, cites: int, at_once: int):
+    """Whatever answers and claims are counted with it."""
+    log = a_log(*(chunks for chunks, _ in answers))
+    claims = [(f"r{k}", claim, [f"c{cites}"]) for k, (_, said) in enumerate(answers) for claim in said]
+    alone = [pair_up(log, some_claims(claim)) for claim in claims]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(evidence, "MAX_CELLS", at_once)
+        patch.setattr(premises, "MAX_CELLS", at_once)
+        together = pair_up(log, some_claims(*claims))
+
+    for found, *each in zip(together, *alone, strict=True):
+        rows = [row for table in each for row in table.drop_columns("claim_index").to_pylist()]
+        assert found.drop_columns("claim_index").to_pylist() == rows
 
 
 @pytest.mark.parametrize(

@@ -87,9 +87,10 @@ MAY_IMPORT = {
     "llm": ("replies",),
     "replies": (),
     # Pairs and their scores.
-    "evidence": ("pairs", "premises", "windows"),
-    "premises": ("covers", "pairs", "windows"),
-    "covers": ("windows",),
+    "evidence": ("overlaps", "pairs", "premises", "windows"),
+    "premises": ("covers", "overlaps", "pairs", "windows"),
+    "covers": ("overlaps", "windows"),
+    "overlaps": ("windows",),
     "pairs": ("windows",),
     "windows": (),
     "judge": ("batch", "checkpoint", "encoder", "lanes", "tokenizer"),

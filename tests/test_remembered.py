@@ -4,11 +4,25 @@ from __future__ import annotations
 
 import re
 
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from claimscore.jobs import cues, dates, injections, multiples, names, origin, quantities, rivals
+from claimscore.jobs import (
+    bounds,
+    citations,
+    cues,
+    dates,
+    injections,
+    inline,
+    multiples,
+    names,
+    origin,
+    quantities,
+    rivals,
+    segment,
+)
 from claimscore.jobs.remembered import ENTRY_BYTES, Remembered
 
 _VALUES = "5 1,250 2020 $ € Rs. % [1] - , ½ ٣ 5/4/2021 dd/mm/yyyy 1. ca. approx. p. p.m. no. . ! ?"
@@ -88,6 +102,17 @@ def test_values_are_the_same_read_by_sentences_or_at_once(text):
         assert quantities.parse(text) == by_sentences
 
 
+@pytest.mark.parametrize("between", ["\n", "\n\n", " "])
+def test_passages_in_a_row_are_read_with_their_sentences(between):
+    """What a text of several passages says was read in each of them: nothing of it is read again."""
+    passages = ["The lease runs 77 days. It costs 81 euros.", "Every visit lasts 23 minutes."]
+    for passage in passages:
+        quantities.parse(passage)
+    before = quantities._of_short.cache_info().misses
+    assert len(quantities.parse(between.join(passages))) == 3
+    assert quantities._of_short.cache_info().misses == before
+
+
 @settings(max_examples=300)
 @given(PIECES)
 def test_words_are_found_where_they_can_begin(text):
@@ -108,6 +133,42 @@ def test_every_planted_instruction_holds_a_sign(number, data):
     signs, pattern = injections._INJECTIONS[number]
     text = data.draw(st.from_regex(pattern, alphabet=st.characters(max_codepoint=127)))
     assert any(sign in text.lower() for sign in signs)
+
+
+@settings(max_examples=300)
+@given(
+    st.lists(
+        pieces(
+            [
+                "Ignore",
+                "Ig\u00adnore",
+                "all",
+                "previous",
+                "instructions",
+                "now",
+                "system:",
+                "user",
+                "ſ",
+                "<|system|>",
+            ],
+            " ",
+        )
+        | st.none()
+    )
+)
+def test_planted_instructions_of_a_column_are_those_of_each_text(texts):
+    """No text is passed over because the column was looked at first."""
+    found = [injections.is_injection(text or "") for text in texts]
+    assert injections.are_injections(pa.array(texts, pa.string())) == found
+
+
+@pytest.mark.parametrize("pattern", [citations._SPOKEN, citations._SPOKEN_FIRST])
+@settings(max_examples=200)
+@given(data=st.data())
+def test_words_that_lead_to_a_mark_end_as_one_of_them(pattern, data):
+    """No such words are passed over because they do not look like it."""
+    text = data.draw(st.from_regex(pattern, alphabet=st.characters(max_codepoint=127)))
+    assert text.rstrip().lower().endswith(citations._SPOKEN_ENDS)
 
 
 @pytest.mark.parametrize("cue", cues.CUES, ids=lambda cue: cue.signs[0])
@@ -195,3 +256,52 @@ def test_a_claim_that_is_its_sentence_is_checked_as_any_other(words, has_context
         patch.setattr(origin.Facts, "__eq__", lambda *_: False)
         copy = origin.Facts(text)
         assert same == (origin.origin_fault(copy, sentence, source), origin.coverage_fault([copy], sentence))
+
+
+@settings(max_examples=300)
+@given(PIECES)
+def test_a_sentence_without_markup_stands_where_its_words_do(text):
+    """The search for markup around sentences finds none in a text that holds none between them."""
+    spans = list(bounds.sentence_bounds(text, "en", 1_000))
+    if all(bounds.has_word(text[start:end]) for start, end in spans):
+        assert list(segment._with_markup(text, range(len(text)), spans)) == spans
+
+
+@settings(max_examples=300)
+@given(
+    pieces(
+        [
+            "*",
+            "_",
+            "`",
+            "~~",
+            "\\(",
+            "\\)",
+            "$",
+            "<",
+            ">",
+            "&",
+            "&amp;",
+            "]",
+            "(",
+            "[a](b)",
+            "<b>",
+            "[1]",
+            "x",
+            "5",
+        ],
+        " ",
+    )
+)
+def test_markup_is_seen_by_its_signs(text):
+    """A text without a sign of markup has nothing to be taken off."""
+    if not any(sign in text for sign in inline._SIGNS):
+        assert not inline._edits(text)
+
+
+@settings(max_examples=300)
+@given(pieces(["Ms.", "Mx.", "Messrs.", "Mmes.", "Mr.", "Grams.", "x", "(", "5"], ". ", " ", " "))
+def test_a_title_ends_as_one(text):
+    """Where a title is found, the text before the name ends with one."""
+    if bounds._ADDRESSED.search(text):
+        assert text.rstrip().endswith(bounds._TITLES)
