@@ -79,6 +79,8 @@ class SegmentConfig:
     """Exact strings of the answering prompt; a sentence that is one of them (case and blanks folded) is a refusal."""
     refusal_statuses: tuple[str, ...] = ("refusal", "refused", "insufficient_evidence")
     """Values of the log's status column that make the answer a refusal."""
+    abstentions: bool = True
+    """Whether a sentence that says in English words of its own that it or the documents do not hold something is a refusal too."""
     context_sentences: int = 2
     """Sentences before the one at hand that a pronoun may point into."""
     context_chars: int = 220

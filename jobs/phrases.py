@@ -27,6 +27,8 @@ _META = re.compile(
     r"(?: (?:you asked for|you requested|you need|to your question))?(?:,? based on the (?:provided |given |retrieved )?(?:context|documents?|sources?|information|passages))?[:.]?"
     r"|(?:based on|according to) the (?:provided |given |retrieved )?(?:context|documents?|sources?|information|passages)[,:.]?"
     r"|in (?:summary|conclusion|short)[,:.]?"
+    r"|(?:i apologi[sz]e|(?:i'm|i am) sorry|sorry) (?:for|about|if) (?:the|any|my|this) (?:(?:previous|earlier|last|response|answer|message|may have|has|caused|any|some|the) ){0,6}+"
+    r"(?:confusion|misunderstanding|inconvenience|mistake|error|delay)(?: caused)?(?: in my (?:previous|earlier|last) (?:response|answer|message))?[!.]*"
 )
 _MONTH = r"(?:jan|feb|mar|apr|may|june?|july?|aug|sept?|oct|nov|dec)[a-z]{0,6}"
 _ADDRESS = re.compile(
@@ -117,7 +119,7 @@ def is_small_talk(text: str) -> bool:
     if ("://" in text or "[" in text) and _ADDRESS.fullmatch(text):
         return True
     bare = without_marks(text)
-    return len(bare) < 160 and _META.fullmatch(_fold(bare)) is not None
+    return len(bare) < 160 and _META.fullmatch(fold(bare)) is not None
 
 
 def holds_value(text: str) -> bool:
@@ -187,7 +189,7 @@ def find_refusals(texts: Sequence[str], markers: frozenset[str]) -> set[int]:
 
     Case, blanks, outer quote signs, a last full stop and citation marks do not count.
     """
-    folded = [_fold(without_marks(text)) for text in texts] if markers else []
+    folded = [fold(without_marks(text)) for text in texts] if markers else []
     found: set[int] = set()
     for first in range(len(folded)):
         run = ""
@@ -202,10 +204,11 @@ def find_refusals(texts: Sequence[str], markers: frozenset[str]) -> set[int]:
 
 
 def _bare(text: str) -> str:
-    return _fold(without_marks(text)).rstrip(".!。 \"'")
+    return fold(without_marks(text)).rstrip(".!。 \"'")
 
 
-def _fold(text: str) -> str:
+def fold(text: str) -> str:
+    """Lower case, plain quotes and single blanks; quotes and emphasis around all of it do not count."""
     if not text.isascii():
         text = unicodedata.normalize("NFKC", text.translate(_FOLDED_QUOTES))
     folded = text.casefold()

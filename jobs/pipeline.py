@@ -85,7 +85,10 @@ def make_sentences(log: pa.Table, config: Config) -> pa.Table:
     """records.SENTENCES of the answers of `log`, with their citations and refusals."""
     sentences = segment.split_sentences(as_array(log.column("answer")), config.segment)
     sentences = citations.parse_citations(sentences, log, config.citations)
-    return refusals.with_status_refusals(sentences, signals.refusal_statuses(log, config))
+    sentences = refusals.with_status_refusals(sentences, signals.refusal_statuses(log, config))
+    if config.segment.abstentions:
+        sentences = refusals.with_abstentions(sentences, as_array(log.column("question")))
+    return sentences
 
 
 def make_claims(

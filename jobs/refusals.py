@@ -1,7 +1,7 @@
-"""Sentences that refuse in free words, in answers that the log itself calls refusals.
+"""Sentences that refuse in free words: those that abstain, and those that deny in answers that the log calls refusals.
 
-Markers of the config are segment.py's; here the status vouches for the answer, and words only say which of its sentences
-deny. Knows no claim.
+Markers of the config are segment.py's. A value or a citation that holds makes a sentence a claim like any other: a fee
+that is denied is a fee. Knows no claim.
 """
 
 from __future__ import annotations
@@ -13,8 +13,11 @@ import numpy as np
 import pyarrow as pa
 
 from claimscore.jobs import rules
+from claimscore.jobs.abstentions import abstains
+from claimscore.jobs.phrases import without_marks
 from claimscore.jobs.windows import as_array
 
+_FIGURE = re.compile(r"\d+")
 # What a refusal in free words says somewhere: that there is none, in the languages of our logs and their neighbours.
 _DENIES = re.compile(
     r"\b(?:no|not|cannot|can't|couldn't|don't|doesn't|unable|sorry|nothing|none|without|unfortunately|nicht|kein\w*|leider"
@@ -33,9 +36,8 @@ def with_status_refusals(sentences: pa.Table, by_status: Sequence[bool]) -> pa.T
         sentences: records.SENTENCES with their citations.
         by_status: whether the log's status calls each answer a refusal.
     """
-    refuses = np.array(sentences.column("is_refusal"), dtype=np.bool_)
-    of_answer = np.asarray(sentences.column("answer_index"), dtype=np.int64)
-    asked = np.flatnonzero(np.array(by_status, dtype=np.bool_)[of_answer] & ~refuses)
+    refuses = _refusing(sentences)
+    asked = np.flatnonzero(np.array(by_status, dtype=np.bool_)[_answers(sentences)] & ~refuses)
     names = ("text", "cited_ids", "fabricated_marks")
     texts, *marks = (as_array(sentences.column(name).take(pa.array(asked))) for name in names)
     columns = (column.to_pylist() for column in (texts, rules.has_values(texts), *marks))
@@ -43,5 +45,37 @@ def with_status_refusals(sentences: pa.Table, by_status: Sequence[bool]) -> pa.T
         not (valued or cited or made_up) and _DENIES.search(text) is not None
         for text, valued, cited, made_up in zip(*columns, strict=True)
     ]
+    return _with_refusing(sentences, refuses)
+
+
+def with_abstentions(sentences: pa.Table, questions: pa.Array) -> pa.Table:
+    """Sentences that say only that the answer or its documents do not hold something are refusals.
+
+    Not where one has a figure that the question has not, or a mark that points at nothing: those are claims.
+
+    Args:
+        sentences: records.SENTENCES with their citations.
+        questions: string, nullable, indexed by `answer_index`.
+    """
+    refuses = _refusing(sentences)
+    asked = np.flatnonzero(~refuses)
+    of_answer = _answers(sentences)
+    texts, made_up = (sentences.column(name).take(pa.array(asked)) for name in ("text", "fabricated_marks"))
+    for row, text, marks in zip(asked.tolist(), texts.to_pylist(), made_up.to_pylist(), strict=True):
+        if not marks and abstains(text):
+            asked_for = set(_FIGURE.findall(questions[int(of_answer[row])].as_py() or ""))
+            refuses[row] = asked_for.issuperset(_FIGURE.findall(without_marks(text)))
+    return _with_refusing(sentences, refuses)
+
+
+def _refusing(sentences: pa.Table) -> np.ndarray:
+    return np.array(sentences.column("is_refusal"), dtype=np.bool_)
+
+
+def _answers(sentences: pa.Table) -> np.ndarray:
+    return np.asarray(sentences.column("answer_index"), dtype=np.int64)
+
+
+def _with_refusing(sentences: pa.Table, refuses: np.ndarray) -> pa.Table:
     place = sentences.column_names.index("is_refusal")
     return sentences.set_column(place, sentences.schema.field(place), pa.array(refuses))
