@@ -21,10 +21,10 @@ from claimscore.jobs.store import Store, fingerprint_of
 STAGE_VERSIONS = {
     "quarantine": "1",
     "claims": "4",
-    "scores": "5",
+    "scores": "6",
     "sample_scores": "4",
     "referee": "5",
-    "verdicts": "8",
+    "verdicts": "9",
     "answers": "5",
     "metrics": "1",
 }

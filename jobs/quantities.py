@@ -107,6 +107,8 @@ _APPROX_ENDS: Final = frozenset(_APPROX_WORDS.split())
 _RANGE = re.compile(r"[ ]?(?:-|–|—|to|or|and|,)[ ]?(?:and |or )?[$€£₹]?$")
 _NOT_A_NAME: Final = ("mid-", "pre-", "post-", "early-", "late-", "sub-", "non-", "over-", "under-", "plus-")
 _LEADING_DOT = re.compile(r"(?:^|[\s(\[$€£₹~≈<>≤≥=+–—-])\.\Z")
+_SECTION = re.compile(r"\([a-fk]\)(?:\(\d{1,2}\))?(?!\w)")
+"""A letter glued to a number makes it a section of a law, `401(k)`, `501(c)(3)`: texts also write `401k`."""
 _LABEL = re.compile(r"(?:\bversions?|\bv\.|\bno\.|\bver\.|\brelease)[ ]?$", re.IGNORECASE)
 _LABEL_ENDS: Final = ("version", "versions", "v.", "no.", "ver.", "release")
 _MONTH_CUE = re.compile(
@@ -250,8 +252,10 @@ def _at_digit(text: str, at: int, order: str) -> Mention:
         return _of_date(at, dated)
     at -= before.endswith(".") and bool(_LEADING_DOT.search(before))
     found = number_at(text, at)
-    if found.is_id or is_name:
-        return Mention(at, found.end, tuple(Number(run) for run in found.parts), demanded=False)
+    section = _SECTION.match(text, found.end)
+    if found.is_id or is_name or section:
+        end = section.end() if section else found.end
+        return Mention(at, end, tuple(Number(run) for run in found.parts), demanded=False)
     return _finish(text, at, found.end, found.readings, found.step)
 
 

@@ -78,6 +78,10 @@ HELD = {
         "Auth0 and B2C need version 3.2 or GPT-4; see https://a.test/77.",
         "They need it.",
     ),
+    "section of a law": (
+        "Contributions to a 401(k) and gifts to a 501(c)(3) are deducted.",
+        "A 401k and gifts to such a body are.",
+    ),
     "dotted version": ("Install 10.4.2.", "Install the newest release."),
     "other digits": ("सीमा ५० है", "सीमा 50 है"),
     "cjk date": ("2024年4月に開店", "opened on 2024-04-12"),
