@@ -28,19 +28,18 @@ def in_lanes(run: Callable[[W], R], works: Sequence[W], n_lanes: int) -> Iterato
     if min(n_lanes, len(works)) <= 1:
         yield from ((work, run(work)) for work in works)
         return
-    with ThreadPoolExecutor(min(n_lanes, len(works)), "lane", initializer=_one_thread) as pool:
+    import torch  # noqa: PLC0415 - seconds; who makes lanes has it loaded
+
+    n_threads, n_lanes = torch.get_num_threads(), min(n_lanes, len(works))
+    with ThreadPoolExecutor(n_lanes, "lane", initializer=torch.set_num_threads, initargs=(1,)) as pool:
         try:
             yield from zip(works, pool.map(run, works), strict=True)
         finally:
             pool.shutdown(cancel_futures=True)
+            # What a lane sets is what later threads of the process begin with.
+            torch.set_num_threads(n_threads)
 
 
 def budget_of(n_tokens: int, n_lanes: int, most: int, least: int = 128) -> int:
     """Tokens of a forward pass, so that few pairs still keep every lane busy: `n_tokens` shared out, within bounds."""
     return min(most, max(least, -(-n_tokens // n_lanes)))
-
-
-def _one_thread() -> None:
-    import torch  # noqa: PLC0415 - seconds; who makes lanes has it loaded
-
-    torch.set_num_threads(1)

@@ -1,6 +1,7 @@
 """Work side by side: every work once and in order, one thread of torch a lane, and errors that do not hang."""
 
 import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 import torch
@@ -30,6 +31,18 @@ def test_lanes_work_at_once_with_one_thread_of_torch_each():
     try:
         assert [found for _, found in in_lanes(meet, [0, 1], 2)] == [(1, False)] * 2
         assert torch.get_num_threads() == 2
+    finally:
+        torch.set_num_threads(before)
+
+
+def test_a_later_thread_begins_with_the_setting_from_before():
+    """A second judge of the process, loaded in a thread of its own, gets all cores."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(3)
+    try:
+        list(in_lanes(lambda _: torch.get_num_threads(), [0, 1], 2))
+        with ThreadPoolExecutor(1) as pool:
+            assert pool.submit(torch.get_num_threads).result() == 3
     finally:
         torch.set_num_threads(before)
 
