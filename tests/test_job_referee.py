@@ -455,7 +455,7 @@ def test_show_says_what_the_referee_said(job: Config):
     """In words, with the span."""
     found = verdicts(job, run(job, models(says("supported", first_sentence))))
 
-    assert show._explanation(found[PARAPHRASE], cites=True).startswith(
+    assert show._explanation(found[PARAPHRASE], None, cites=True).startswith(
         'referee; the referee said supported by "Guests pay 20 euro."'
     )
 
