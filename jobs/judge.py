@@ -81,8 +81,8 @@ class Judge:
         Args:
             card: which checkpoint, the names of its classes where id2label has none, its longest pair.
             budget_tokens: real tokens in one forward pass, at most; on a CPU no more than CPU_TOKENS.
-            dtype: float32, bfloat16, float16, or auto (float16 on a GPU, float32 on a CPU: bfloat16 is 1.7 times as
-                fast there where the CPU multiplies it, and decides 3 of 1,500 pairs differently).
+            dtype: float32, bfloat16, float16, or auto (float16 on a GPU, float32 on a CPU: bfloat16 decides 3 of 1,500
+                pairs differently there, and is from 1.7 times as fast to 1.7 times as slow).
             device: cpu, cuda or auto.
             self_test: score known pairs first; without it nothing proves that the class names are right.
 

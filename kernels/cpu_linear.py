@@ -23,7 +23,10 @@ def packs(device: torch.device, dtype: torch.dtype) -> bool:
 
 
 def has_fast_bf16() -> bool:
-    """Whether this CPU multiplies bf16 in hardware (AVX512-BF16 or AMX): without, bf16 is slower than fp32."""
+    """Whether this CPU multiplies bf16 in hardware (AVX512-BF16 or AMX): without, bf16 is slower than fp32.
+
+    With AVX512-BF16 alone it may be too: 1.7 times as fast on a Zen 4, 1.7 times as slow on an Intel core without AMX.
+    """
     asks = (
         "_is_avx512_bf16_supported",
         "_is_amx_tile_supported",
