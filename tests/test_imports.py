@@ -70,7 +70,7 @@ MAY_IMPORT = {
     ),
     # Sentences and citations.
     "segment": ("blocks", "bounds", "inline", "phrases"),
-    "citations": ("inline", "marks", "provider", "quotes"),
+    "citations": ("inline", "marks", "provider", "quotes", "windows"),
     "marks": (),
     "blocks": (),
     "bounds": (),
