@@ -55,7 +55,7 @@ def held_share(answer: str, sample: str) -> float:
     """The share of the answer's names and numbers that the sample holds; NaN where it has none."""
     known = values_of(sample)
     found = [has_name(name, sample) for name in names_of(answer)]
-    found += [held(mention, known, derive=False) for mention in mentions(answer) if mention.demanded]
+    found += [held(mention, known) for mention in mentions(answer) if mention.demanded]
     return float(np.mean(found)) if found else float("nan")
 
 

@@ -25,6 +25,7 @@ import _harness as harness
 import synthetic_log
 
 from claimscore.jobs import shard_run
+from claimscore.jobs.actors import collect_rarely
 from claimscore.jobs.config_file import load_config
 from claimscore.jobs.nightly import DayReport, execute_here, plan_day, run_day
 from claimscore.jobs.pipeline import Models
@@ -197,6 +198,7 @@ def main() -> None:
     parser.add_argument("--record", metavar="NAME", help="write the result under benchmarks/results/")
     options = parser.parse_args()
     card = harness.card(options.record or "job")
+    collect_rarely()  # as a worker of the job does
     if options.growth:
         result = growth(options.answers, options.growth, options.limit_s)
         print(harness.table([["day", "RSS MiB"], *enumerate(result["rss_mib_after_each_day"], 1)]))

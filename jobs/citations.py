@@ -15,6 +15,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from claimscore.jobs import records
 from claimscore.jobs.config import CitationsConfig
@@ -22,6 +23,7 @@ from claimscore.jobs.inline import code_spans
 from claimscore.jobs.marks import ChunkIds, read_mark
 from claimscore.jobs.provider import ids_by_sentence
 from claimscore.jobs.quotes import presented_quotes, quotes_found
+from claimscore.jobs.windows import list_array, list_offsets
 
 __all__ = ["parse_citations", "quotes_found", "uncarried_marks"]
 
@@ -134,12 +136,11 @@ def _by_answer(rows: Sequence[dict[str, Any]]) -> Iterator[tuple[int, list[dict[
 
 
 def _chunks_of(log: pa.Table, config: CitationsConfig) -> list[ChunkIds]:
-    column = log.column("chunks").combine_chunks()
-    if isinstance(column, pa.ChunkedArray):  # older pyarrow returns one for nested types
-        column = column.chunk(0)
+    chunks = list_array(log.column("chunks"))
+    ids, offsets = pc.struct_field(chunks.flatten(), "id").to_pylist(), list_offsets(chunks)
     return [
-        ChunkIds.of([chunk["id"] for chunk in row or () if chunk and chunk["id"]], config.first_number)
-        for row in column.to_pylist()
+        ChunkIds.of([chunk_id for chunk_id in ids[lo:hi] if chunk_id], config.first_number)
+        for lo, hi in itertools.pairwise(offsets)
     ]
 
 

@@ -27,7 +27,16 @@ os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
 os.environ.setdefault("RAY_ENABLE_UV_RUN_RUNTIME_ENV", "0")
 import ray
 
-from claimscore.jobs.actors import JudgeActor, JudgeProxy, LlmActor, LlmProxy, Progress, Told, die_with_parent
+from claimscore.jobs.actors import (
+    JudgeActor,
+    JudgeProxy,
+    LlmActor,
+    LlmProxy,
+    Progress,
+    Told,
+    collect_rarely,
+    die_with_parent,
+)
 from claimscore.jobs.config import Config, JudgeCard
 from claimscore.jobs.errors import ClaimscoreError, ConfigError, ModelError, in_short
 from claimscore.jobs.nightly import Outcome, placed
@@ -360,6 +369,7 @@ def _run_shard(
 ) -> ShardReport | _Failure:
     """Run one shard in a worker; a named error comes back as its line, so that its class needs no pickling."""
     die_with_parent()
+    collect_rarely()
     calls, proxies = _Calls(progress), dict[str, Any]()
     for role, handle in handles.items():
         if role in _LLM_ROLES:

@@ -44,6 +44,8 @@ _DAY_MONTH = re.compile(rf"(\d{{1,2}})(?:st|nd|rd|th)?(?: of)?[ -]{_M}(?:,?[ -]{
 _MONTH_DAY = re.compile(rf"{_M} (\d{{1,2}})(?:st|nd|rd|th)?(?![\d:%]|[.,]\d)(?:,? {_YEAR})?", re.IGNORECASE)
 _MONTH_YEAR = re.compile(rf"{_M},?[ -]{_YEAR}", re.IGNORECASE)
 _LETTERS = re.compile(r"[A-Za-z]{3,9}")
+_FIGURE_AFTER = re.compile(r"\.?,?[ -]\d")
+"""How what _MONTH_DAY and _MONTH_YEAR ask for after the name begins; `may be` has none, and is tried once."""
 _CJK = re.compile(r"(\d{4})年(?:(\d{1,2})月(?:(\d{1,2})日)?)?")
 _YEARS = re.compile(r"(1\d{3}|20\d{2})[ ]?[-–—/][ ]?(\d{4}|\d{2})(?![\d-])")
 _DECADE = re.compile(r"(\d{1,3}0)['’]?s(?![A-Za-z])")
@@ -100,16 +102,17 @@ def date_at(text: str, at: int, order: str = "") -> Dated | None:
 
 def month_at(text: str, at: int) -> Dated | None:
     """The date that begins with the month name at `at` (`April 12, 2024`, `April 2024`, `April`), or None."""
-    found = _MONTH_DAY.match(text, at)
-    if found and 1 <= int(found[2]) <= 31:
-        return _dated(found, found[3], _MONTHS[found[1].lower()], int(found[2]))
-    found = _MONTH_YEAR.match(text, at)
-    if found:
-        return _dated(found, found[2], _MONTHS[found[1].lower()], None)
     word = _LETTERS.match(text, at)
-    if word and word[0].lower() in _MONTHS:
-        return Dated(word.end(), (When(month=_MONTHS[word[0].lower()]),))
-    return None
+    if word is None or word[0].lower() not in _MONTHS:
+        return None
+    if _FIGURE_AFTER.match(text, word.end()):
+        found = _MONTH_DAY.match(text, at)
+        if found and 1 <= int(found[2]) <= 31:
+            return _dated(found, found[3], _MONTHS[found[1].lower()], int(found[2]))
+        found = _MONTH_YEAR.match(text, at)
+        if found:
+            return _dated(found, found[2], _MONTHS[found[1].lower()], None)
+    return Dated(word.end(), (When(month=_MONTHS[word[0].lower()]),))
 
 
 def century_at(text: str, at: int, ordinal: float) -> Dated | None:

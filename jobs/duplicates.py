@@ -252,9 +252,7 @@ def _differ(a: str, b: str) -> bool:
     ]
     if all(tenses) and tenses[0] != tenses[1]:
         return True
-    if not all(
-        held(m, values_of(there), derive=False) for here, there in ((a, b), (b, a)) for m in mentions(here)
-    ):
+    if not all(held(m, values_of(there)) for here, there in ((a, b), (b, a)) for m in mentions(here)):
         return True
     return not (_is_english(ours) and _is_english(theirs))
 

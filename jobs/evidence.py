@@ -8,7 +8,6 @@ knows no model and no threshold of a verdict.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from functools import cache
 from itertools import groupby, pairwise
 from typing import NamedTuple
 
@@ -219,19 +218,19 @@ def premise_texts(scores: pa.Table, log: pa.Table) -> pa.Array:
     The rules that read values take a sentence for one statement, and a list item ends without a full stop.
     """
     answers = {request_id: k for k, request_id in enumerate(log.column("request_id").to_pylist())}
-    chunks = list_array(log.column("chunks"))
-    texts, offsets = chunks.flatten().field("text"), list_offsets(chunks)
-    text_of = cache(lambda place: texts[place].as_py())
-    premises = list_array(scores.column("premise"))
-    parts = (premises.flatten().field(name).to_pylist() for name in ("chunk_index", "start", "end"))
-    spans = list(zip(*parts, strict=True))
-    out: list[str | None] = []
-    for request_id, (lo, hi) in zip(
-        scores.column("request_id").to_pylist(), pairwise(list_offsets(premises)), strict=True
-    ):
-        first = offsets[answers[request_id]]
-        pieces = [text_of(first + chunk)[start:end] for chunk, start, end in spans[lo:hi] if chunk >= 0]
-        out.append("\n\n".join(pieces) if pieces else None)
+    chunks, premises = list_array(log.column("chunks")), list_array(scores.column("premise"))
+    of_row = [answers[request_id] for request_id in scores.column("request_id").to_pylist()]
+    bounds = np.array(list_offsets(premises))
+    spans = premises.flatten()
+    chunk, start, end = (np.asarray(spans.field(name)) for name in ("chunk_index", "start", "end"))
+    place = np.repeat(np.array(list_offsets(chunks))[of_row], np.diff(bounds)) + chunk
+    is_some = chunk >= 0  # those of samples are of no chunk
+    needed, at = np.unique(place[is_some], return_inverse=True)
+    texts = chunks.flatten().field("text").take(pa.array(needed)).to_pylist()
+    columns = (at.tolist(), start[is_some].tolist(), end[is_some].tolist())
+    pieces = [texts[k][lo:hi] for k, lo, hi in zip(*columns, strict=True)]
+    kept = np.concatenate([[0], np.cumsum(is_some)])[bounds].tolist()
+    out = ["\n\n".join(pieces[lo:hi]) if hi > lo else None for lo, hi in pairwise(kept)]
     return pa.array(out, pa.string())
 
 

@@ -25,6 +25,8 @@ _INLINE = re.compile(
     r"|(?P<emphasis>\*+|_+|~~))",
     re.IGNORECASE,
 )
+_SIGN = re.compile(r"[*_`~\\$<&!\[]")
+"""What every match of _INLINE begins with; looked for by itself, as `re` tries a lookahead at every character."""
 _SIGNS = ("*", "_", "`", "~", "\\", "$", "<", "&", "](")
 """Every match of _INLINE holds one of them; each is looked for by itself, which is ten times as fast as a pattern."""
 _SYMBOLS = {
@@ -93,7 +95,11 @@ def _edits(text: str) -> list[Edit]:
     code = code_spans(text) if "`" in text else {}
     opened: dict[str, tuple[int, int]] = {}
     at = 0
-    while match := _INLINE.search(text, at):
+    while sign := _SIGN.search(text, at):
+        at = sign.end()
+        match = _INLINE.match(text, sign.start())
+        if match is None:
+            continue
         start, at = match.span()
         if match["code"]:
             if start in code:

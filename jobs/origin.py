@@ -32,7 +32,11 @@ from claimscore.jobs.hidden import strip_hidden
 
 WORD = re.compile(r"[^\W_]+(?:['’.&-][^\W_]+)*")
 _NUMBER = re.compile(r"(\d+(?:[.,]\d+)*)(?:\s?(%)|[\s-]?([^\W\d_]+))?")
-_RANGE_YEAR = re.compile(r"(?<!\d)((\d\d)\d\d\s?[-–/]\s?)(?=\d\d(?!\d|[-–/]\d))")
+_RANGE_YEAR = (
+    re.compile(  # its first digit before what stands before it, as in multiples.py: three times as fast
+        r"((\d(?<!\d\d)\d)\d\d\s?[-–/]\s?)(?=\d\d(?!\d|[-–/]\d))"
+    )
+)
 _WEIGHTLESS = STOP | WORDED.keys() | SCALES.keys() | {"percent", "pct"}
 _MAY = re.compile(r"\bMay\b(?!\s+(?:be|not|have)\b)")
 _DIGIT = re.compile(r"\d")

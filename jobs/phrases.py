@@ -12,6 +12,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 
 from claimscore.jobs.bounds import CLOSERS, MARKS
 
@@ -166,8 +167,12 @@ def only_asks(text: str) -> bool:
 
 def without_marks(text: str) -> str:
     """`text` without citation marks; a 【passage in such brackets】 is none, whatever a mark may look like."""
-    if not any(bracket in text for bracket in "[［【"):
-        return text
+    return _unmarked(text) if any(bracket in text for bracket in "[［【") else text
+
+
+@lru_cache(maxsize=256)
+def _unmarked(text: str) -> str:
+    """Asked for three times of a sentence: what kind it is, whether it is small talk, and whether it refuses."""
     return MARKS.sub(lambda mark: mark[0] if _is_passage(mark[0]) else "", text)
 
 

@@ -384,13 +384,19 @@ def _at_month(text: str, at: int, word: str) -> Mention | None:
     if dated is None:
         return None
     bare = dated.readings[0].day is None and dated.readings[0].first_year is None
-    cued = bool(_MONTH_CUE.search(text[max(0, at - 10) : at]))
-    sure = text[at].isupper() and (cued if word in _TWO_WAYS else len(word) > 3)
-    return _of_date(at, dated)._replace(demanded=sure or not bare)
+    return _of_date(at, dated, demanded=not bare or _is_sure(text, at, word))
 
 
-def _of_date(at: int, dated: Dated) -> Mention:
-    return Mention(at, dated.end, dated.readings, shown=tuple(Number(float(n)) for n in dated.shown))
+def _is_sure(text: str, at: int, word: str) -> bool:
+    """Whether the name of a month that stands alone is meant as one: `in May`, and no `may`."""
+    if not text[at].isupper():
+        return False
+    return _MONTH_CUE.search(text[max(0, at - 10) : at]) is not None if word in _TWO_WAYS else len(word) > 3
+
+
+def _of_date(at: int, dated: Dated, *, demanded: bool = True) -> Mention:
+    shown = tuple([Number(float(n)) for n in dated.shown])
+    return Mention(at, dated.end, dated.readings, demanded, shown)
 
 
 def _join_ranges(text: str, mentions: list[Mention]) -> list[Mention]:

@@ -135,7 +135,7 @@ def _of_value(
     if len(alike) < 2:
         return []
     own = [m for m in alike if _same(mention, m)]
-    others = [m for m in alike if m not in own and not held(m, said, derive=False)]
+    others = [m for m in alike if m not in own and not held(m, said)]
     near = {m: gaps for m in others if (gaps := [_gap(m, o) for o in own if _same_sentence(premise, m, o)])}
     rivals = (premise[m.start : m.end] for m in sorted(near, key=lambda m: min(near[m])))
     return [(claim[: mention.start] + rival + claim[mention.end :], rival) for rival in dict.fromkeys(rivals)]
@@ -167,7 +167,7 @@ def _by_kind(premise: str) -> dict[Hashable, tuple[Mention, ...]]:
 
 
 def _same(mention: Mention, other: Mention) -> bool:
-    return held(mention, values_in((other,)), derive=False)
+    return held(mention, values_in((other,)))
 
 
 def _gap(a: Mention, b: Mention) -> int:

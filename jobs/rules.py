@@ -8,17 +8,17 @@ judge, and never read the world: a value is in the premise, given by the questio
 from __future__ import annotations
 
 import re
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from functools import cached_property
 from itertools import pairwise
-from typing import Final
+from typing import Final, NamedTuple
 
 import pyarrow as pa
 
 from claimscore.jobs.injections import are_injections
 from claimscore.jobs.names import first_word, has_name, is_name_in, missing_from, names_of, stems_of
 from claimscore.jobs.quantities import Mention
-from claimscore.jobs.values import Values, cued_mentions, held, mentions, values_of
+from claimscore.jobs.values import Values, cued_mentions, derived, held, mentions, values_of
 
 _STRINGS = pa.list_(pa.string())
 _SENTENCE_END = re.compile(  # one class of characters first, as in multiples.py
@@ -28,6 +28,8 @@ _SENTENCE_END = re.compile(  # one class of characters first, as in multiples.py
 MAX_DERIVED: Final = 64
 """Values of a claim: of more it is a list and no claim, and whether each can be worked out of the evidence is not asked
 (20,000 of them in front of a MiB of chunks took 37 s of CPU); such a value is held only where it is stated."""
+NUMBERS_AT_ONCE: Final = 50_000
+"""Of the premises out of which values of claims are worked out together, some 20 MB."""
 MAX_SENTENCES: Final = 20_000
 """Of one answer's chunks, 1 to 2 MB of text: in more, conflation is not looked for, as each claim searches them all."""
 
@@ -52,7 +54,8 @@ def missing_values(claims: pa.Array, premises: pa.Array, questions: pa.Array) ->
         list<string> in the claims' order, the surface strings of what is missing; an empty list for none.
     """
     rows = zip(claims.to_pylist(), _texts(premises), _texts(questions), strict=True)
-    return pa.array([_missing(c or "", p or "", q or "") for c, p, q in rows], _STRINGS)
+    unstated = (_unstated(c or "", p or "", q or "") for c, p, q in rows)
+    return pa.array(list(_underived(unstated)), _STRINGS)
 
 
 def has_values(claims: pa.Array) -> pa.Array:
@@ -60,17 +63,48 @@ def has_values(claims: pa.Array) -> pa.Array:
     return pa.array([any(m.demanded for m in mentions(c or "")) for c in claims.to_pylist()], pa.bool_())
 
 
-def _missing(claim: str, premise: str, question: str) -> list[str]:
+class _Unstated(NamedTuple):
+    """The values of a claim that neither premise nor question states."""
+
+    claim: str
+    values: list[Mention]
+    premise: Values | None
+    """What they may be worked out of; None: of nothing."""
+
+
+def _unstated(claim: str, premise: str, question: str) -> _Unstated:
     demanded = [m for m in mentions(claim) if m.demanded]
     if not demanded:
-        return []
+        return _Unstated(claim, [], None)
     evidence, given = values_of(premise), values_of(question)
-    missed = [m for m in demanded if not (held(m, evidence, derive=False) or held(m, given, derive=False))]
-    if missed and len(demanded) <= MAX_DERIVED:
-        starts = {mention.start for mention in missed}
-        cued = (m for m in cued_mentions(claim) if m.start in starts)
-        missed = [m for m in cued if not held(m, evidence, derive=True)]
-    return list(dict.fromkeys(claim[m.start : m.end] for m in missed))
+    missed = [m for m in demanded if not (held(m, evidence) or held(m, given))]
+    if not missed or len(demanded) > MAX_DERIVED or not evidence.pairing.numbers.rows:
+        return _Unstated(claim, missed, None)
+    starts = {mention.start for mention in missed}
+    return _Unstated(claim, [m for m in cued_mentions(claim) if m.start in starts], evidence)
+
+
+def _underived(unstated: Iterable[_Unstated]) -> Iterator[list[str]]:
+    """What of each claim's values cannot be worked out either, as written; of many claims at once."""
+    for some in _held_at_once(unstated):
+        asked = [(value, row.premise) for row in some if row.premise for value in row.values]
+        is_derived = iter(derived(asked))
+        for row in some:
+            missed = [m for m in row.values if row.premise is None or not next(is_derived)]
+            yield list(dict.fromkeys(row.claim[m.start : m.end] for m in missed))
+
+
+def _held_at_once(unstated: Iterable[_Unstated]) -> Iterator[list[_Unstated]]:
+    """Rows in a row whose premises hold about NUMBERS_AT_ONCE numbers."""
+    some: list[_Unstated] = []
+    n_numbers = 0
+    for row in unstated:
+        some.append(row)
+        n_numbers += 1 + (len(row.premise.numbers) if row.premise else 0)
+        if n_numbers > NUMBERS_AT_ONCE:
+            yield some
+            some, n_numbers = [], 0
+    yield some
 
 
 def missing_names(claims: pa.Array, premises: pa.Array) -> pa.Array:
@@ -210,7 +244,7 @@ class _Evidence:
         if not (known.numbers or known.whens):
             return False
         if (value, group) not in self._stated:
-            self._stated[value, group] = held(value, known, derive=False)
+            self._stated[value, group] = held(value, known)
         return self._stated[value, group]
 
 
@@ -227,7 +261,7 @@ def _is_bound_elsewhere(claim: str, evidence: _Evidence) -> bool:
 
 def _holds(key: Mention | str, text: str, known: Values) -> bool:
     """Whether a text, `known` being its values, holds a value or a name."""
-    return has_name(key, text) if isinstance(key, str) else held(key, known, derive=False)
+    return has_name(key, text) if isinstance(key, str) else held(key, known)
 
 
 def _texts(column: pa.Array) -> list[str | None]:

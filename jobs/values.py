@@ -13,9 +13,10 @@ from functools import cached_property
 from itertools import chain
 from typing import NamedTuple
 
-from claimscore.jobs.arithmetic import Pairs, derivable, pair_up
+from claimscore.jobs.arithmetic import Asked, derivable
 from claimscore.jobs.dates import When
 from claimscore.jobs.hidden import strip_hidden
+from claimscore.jobs.neighbours import Numbers, numbers_of
 from claimscore.jobs.quantities import Mention, Number, parse, with_cues
 from claimscore.jobs.remembered import Remembered
 from claimscore.jobs.units import BARE
@@ -34,15 +35,15 @@ _MEASURES = frozenset({"length", "mass", "volume", "area", "bytes", "temperature
 
 
 class Pairing:
-    """The neighbouring numbers of a text, paired up when a derivation is first looked for: most texts never are."""
+    """The numbers of a text that may be combined, read when a derivation is first looked for: most texts never are."""
 
     def __init__(self, text: str, found: Sequence[Mention]) -> None:
         self._text, self._found = text, found
 
     @cached_property
-    def pairs(self) -> Pairs:
-        """See arithmetic.pair_up."""
-        return pair_up(self._text, [mention for mention in self._found if mention.demanded])
+    def numbers(self) -> Numbers:
+        """See neighbours.numbers_of."""
+        return numbers_of(self._text, [mention for mention in self._found if mention.demanded])
 
 
 class Values(NamedTuple):
@@ -67,18 +68,29 @@ class Values(NamedTuple):
         return chain(written, _between(self.by_value, claimed.value, key=_value))
 
 
-def held(mention: Mention, values: Values, *, derive: bool) -> bool:
-    """Whether any reading of `mention` is among `values`, or (`derive`) follows from two of them."""
+def held(mention: Mention, values: Values) -> bool:
+    """Whether any reading of `mention` is among `values`."""
     for reading in mention.readings:
         if isinstance(reading, When):
             if _dated(reading, values):
                 return True
         elif any(_same(reading, number) for number in values.like(reading)):
             return True
-    return derive and any(
-        isinstance(r, Number) and derivable(r, values.pairing.pairs, divides=mention.divides)
-        for r in mention.readings
-    )
+    return False
+
+
+def derived(asked: Sequence[tuple[Mention, Values]]) -> list[bool]:
+    """Of each mention whether any reading of it follows from two of its values; all at once, see arithmetic.py."""
+    flat = [
+        (k, Asked(reading, mention.divides, values.pairing.numbers))
+        for k, (mention, values) in enumerate(asked)
+        for reading in mention.readings
+        if isinstance(reading, Number)
+    ]
+    out = [False] * len(asked)
+    for (k, _), is_derived in zip(flat, derivable([one for _, one in flat]), strict=True):
+        out[k] |= is_derived
+    return out
 
 
 def _same(claimed: Number, found: Number) -> bool:

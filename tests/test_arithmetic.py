@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from claimscore.jobs import rules
+from claimscore.jobs import arithmetic, rules
 from claimscore.jobs.multiples import ties
 
 
@@ -66,6 +66,33 @@ def test_a_small_number_near_by_proves_no_measure(case):
     claim, premise, expected = STRAY[case]
 
     assert expected == missing(claim, premise)
+
+
+@pytest.mark.parametrize("at_once", [(50_000, 200_000), (20, 3), (0, 1)])
+def test_what_is_asked_at_once_changes_no_value(monkeypatch, at_once):
+    """Claims of many texts are worked out together; no number of one text is combined with those of another."""
+    monkeypatch.setattr(rules, "NUMBERS_AT_ONCE", at_once[0])
+    monkeypatch.setattr(arithmetic, "_MAX_CELLS", at_once[1])
+    cases = [(*case, []) for case in DERIVED.values()] + list(STRAY.values())
+    cases += [
+        (claim, premise, missing(claim, premise)) for claim, *_ in cases[::3] for _, premise, _ in cases[::4]
+    ]
+    claims, premises, expected = zip(*cases, strict=True)
+    columns = (pa.array(claims), pa.array(premises).dictionary_encode(), pa.array([""] * len(claims)))
+
+    assert rules.missing_values(*columns).to_pylist() == list(expected)
+
+
+def test_premises_of_many_numbers_are_not_held_together(monkeypatch):
+    """A shard may hold a hundred thousand of them: as many as have NUMBERS_AT_ONCE numbers wait for one another."""
+    held = []
+    monkeypatch.setattr(rules, "derived", lambda asked: held.append(len(asked)) or [False] * len(asked))
+    monkeypatch.setattr(rules, "NUMBERS_AT_ONCE", 100)
+    premise = " ".join(f"{n} kg of coal." for n in range(10, 40))
+    columns = [pa.array([text] * 20, pa.string()) for text in ("It was 3000 kg.", premise, "")]
+
+    assert rules.missing_values(*columns).to_pylist() == [["3000 kg"]] * 20
+    assert held == [4] * 5 + [0]
 
 
 @given(

@@ -232,6 +232,21 @@ def test_every_quote_needs_one_text():
     assert found(["fee is … in May"], ["The fee is five.", "It is due in May."]) is False
 
 
+def test_chunks_that_are_null_or_have_no_id_are_no_place_of_a_mark():
+    """Positions count the chunks that have one."""
+    table = log("The fee is 5 [2].", "It is 6 [1].", "It is 7 [a1].", ids=("a1", "b2"))
+    first, blank, second = ({"id": of, "text": "text", "score": None} for of in ("a1", "", "b2"))
+    beside = [[None, first, blank, second], None, [first]]
+    chunks = pa.array(beside, table.schema.field("chunks").type)
+    table = table.set_column(table.schema.get_field_index("chunks"), "chunks", chunks)
+    sentences = split_sentences(table.column("answer").combine_chunks(), SegmentConfig())
+
+    found = parse_citations(sentences, table, CitationsConfig())
+
+    assert found.column("cited_ids").to_pylist() == [["b2"], [], ["a1"]]
+    assert found.column("fabricated_marks").to_pylist() == [[], ["[1]"], []]
+
+
 def test_no_quotes_is_null_and_no_texts_is_false():
     """A row without quotes has nothing to find; a quote without texts is not found."""
     assert found([], ["text"]) is None

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -299,6 +300,38 @@ def test_a_worker_ends_with_its_node():
         node.kill()
 
     assert is_gone(pid)
+
+
+def test_a_worker_collects_rarely_before_it_works(monkeypatch):
+    done = []
+    monkeypatch.setattr(cluster, "die_with_parent", lambda: None)
+    monkeypatch.setattr(cluster, "collect_rarely", lambda: done.append("collect_rarely"))
+    monkeypatch.setattr(cluster, "_Calls", lambda _: SimpleNamespace(failed_roles=set(), loading_s=0.0))
+    monkeypatch.setattr(cluster, "Store", lambda *_, **__: None)
+    monkeypatch.setattr(cluster, "run_shard", lambda *_, **__: done.append("run_shard") or SimpleNamespace())
+    config = SimpleNamespace(store=SimpleNamespace(out="out"))
+    progress = SimpleNamespace(add=SimpleNamespace(remote=None))
+
+    cluster._run_shard(None, config, "run", {}, None, progress)
+
+    assert done == ["collect_rarely", "run_shard"]
+
+
+def test_the_garbage_collector_is_set_once_and_by_nothing_that_is_imported():
+    """What is frozen between two shards is garbage of the first, and would stay for good."""
+    found = run_python(
+        "import gc\nbefore = gc.get_threshold()\nfrom claimscore.jobs import cluster, pipeline\n"
+        "from claimscore.jobs.actors import COLLECT_AFTER, collect_rarely\n"
+        "assert gc.get_threshold() == before and gc.get_freeze_count() == 0\n"
+        "collect_rarely()\nn_frozen = gc.get_freeze_count()\nkept = [[] for _ in range(1000)]\ncollect_rarely()\n"
+        "print(gc.get_threshold()[0] == COLLECT_AFTER, n_frozen > 10_000, gc.get_freeze_count() == n_frozen)"
+    )
+
+    assert found.split() == ["True"] * 3
+
+
+def run_python(code):
+    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
 
 
 def test_children_end_with_a_killed_parent():

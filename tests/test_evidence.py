@@ -16,6 +16,7 @@ from claimscore.jobs.config import EvidenceConfig
 from claimscore.jobs.errors import ModelError
 from claimscore.jobs.overlaps import Forms
 from claimscore.jobs.premises import MAX_CELLS
+from claimscore.jobs.records import SPAN
 from claimscore.jobs.windows import Encode, Pieces
 
 JUDGE, spans, pair_up = fixture.JUDGE, fixture.spans, fixture.pair_up
@@ -364,6 +365,26 @@ def test_premise_texts_slice_the_chunks():
         "The lab is on floor four.\n\nFloor four is closed.",
         None,
     ]
+
+
+def test_premises_of_samples_have_no_text():
+    """Their spans are of no chunk; the rows around them keep theirs, of whichever answer."""
+    log = a_log(["One.", "Two."], ["Three."])
+    spans = {"r0": [(1, 0, 4), (0, 0, 3)], "r1": [(0, 1, 5)]}
+    rows = [("r1", spans["r1"]), ("r0", [(-1, 0, 4)]), ("r0", spans["r0"]), ("r0", [])]
+    names = [field.name for field in SPAN]
+    scores = pa.table(
+        {
+            "request_id": [request_id for request_id, _ in rows],
+            "premise": pa.array(
+                [[dict(zip(names, span, strict=True)) for span in some] for _, some in rows], pa.list_(SPAN)
+            ),
+        }
+    )
+
+    assert evidence.premise_texts(scores, log).to_pylist() == ["hree", None, "Two.\n\nOne", None]
+    assert evidence.premise_texts(scores.slice(1, 2), log).to_pylist() == [None, "Two.\n\nOne"]
+    assert evidence.premise_texts(scores.slice(0, 0), log).to_pylist() == []
 
 
 _words = st.lists(

@@ -17,6 +17,9 @@ def missing(claim, premise, question=""):
 
 
 HELD = {
+    "a month with a dot and its day": ("It opened on Sept. 12.", "It opened on 12 September."),
+    "a month with a dot, a comma and its year": ("It opened in Sept., 2021.", "It opened in September 2021."),
+    "a month and a year with a dash": ("It opened in Jun-2021.", "It opened in June 2021."),
     "a full stop and a new line before": ("It costs 0.5 euro.\n5 pay.", "Costs: 0.5 euro.\n5 pay."),
     "adjective before the unit": (
         "Two days a year are paid.",
@@ -103,6 +106,8 @@ LACKING = {
     "year more precise than a century": ("It opened in 1762.", "It opened in the 18th century.", ["1762"]),
     "other month": ("Hiring starts in June.", "Hiring starts on the second Tuesday of May.", ["June"]),
     "right day, other year": ("It opened on 7 March 2022.", "Opened on 7 March 2023, after 2022 closed.", ["7 March 2022"]),
+    "the year of a month": ("It opened in Sept., 2021.", "It opened in September 2020.", ["Sept., 2021"]),
+    "the day of a month": ("It opened on May 12.", "It opened on 11 May.", ["May 12"]),
     "a day is no proof of a date": ("It opened on 12 May 2021.", "12 people came.", ["12 May 2021"]),
     "window of days": ("Return it within 45 days.", "Return it within 90 days.", ["45 days"]),
     "other time of day": ("Doors open at 8 pm.", "Doors open at 8 am.", ["8 pm"]),
