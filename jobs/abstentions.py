@@ -106,8 +106,9 @@ def abstains(text: str) -> bool:
         rest = bare[says.end() :]
         if _GOES_ON.search(rest) or (bare.rfind("we ", 0, says.end()) >= 0 and _FIRM.search(rest)):
             return False
-        if asked := _CLAUSE.match(bare, says.end()) or (says[0].endswith((" whether", " if")) and says):
-            return _is_one_clause(bare[asked.end() :])
+        asks = _CLAUSE.match(rest)
+        if asks or says[0].endswith((" whether", " if")):
+            return _is_one_clause(rest[asks.end() if asks else 0 :])
         return not _VERBS.search(rest)
     if told := _NOT_TOLD.match(bare):
         what = told["what"]
