@@ -30,6 +30,13 @@ It is not mentioned in the context how old the king was.
 What the fee is is not stated in the provided documents.
 Pricing information is not included in the provided documents.
 The documents do not provide an answer to the question.
+I do not have enough context to answer.
+I'm unable to find information about the fee.
+I wasn't able to find details on that.
+There isn't enough information to answer the question.
+The documents don't have information about fees.
+The date isn't mentioned in the provided context.
+This information is not available in the documents.
 """.strip().splitlines()
 
 ASSERT = """
@@ -46,6 +53,11 @@ The documents do not mention a fee, meaning free entry.
 The documents do not mention a fee, members pay nothing.
 The documents do not mention a fee (entry free of charge).
 The documents do not mention a fee - the service free for all.
+The documents do not mention a fee yet members pay nothing.
+The documents do not mention a fee or members pay nothing.
+The documents do not mention a fee they're free.
+The documents do not mention a fee = free.
+The documents do not say the bank fired its head.
 The documents do not mention a fee... free for all.
 The documents do not mention a fee b\u200but free entry.
 The documents do not mention a fee b**u**t free entry.
@@ -73,6 +85,7 @@ There is no detail too small for the king.
 There is no mention of God in the constitution.
 It is not indicated for children.
 It was not mentioned by Darwin.
+It is not mentioned in the documents the bank defrauded customers.
 It is not mentioned that Einstein won the prize in Paris.
 No, the document does not say so.
 The deadline is Friday but it is not stated in the documents.
@@ -93,6 +106,11 @@ def test_what_only_says_that_it_does_not_know_abstains(text):
 def test_what_may_assert_is_judged(text):
     """Of the world, in a second clause, behind a comma, a dash or a character that shows nothing."""
     assert not abstains(text)
+
+
+def test_a_line_break_may_end_a_statement():
+    """A sentence that runs over lines without a mark between them may be two."""
+    assert not abstains("The documents do not mention a fee\nFree entry for all members")
 
 
 @pytest.mark.parametrize(
