@@ -2,8 +2,9 @@
 
 "I do not have specific information about the fee", "The provided documents do not mention it". No premise entails that
 something is absent, and a judge only guesses: of 40 such sentences in logged answers the demo's called 16 contradicted
-and 23 unsupported. So they refuse, as the markers of a prompt do. Narrow on purpose: a sentence that says anything
-beside it, or of the world instead of the documents ("There is no evidence that ..."), is judged. Knows no answer.
+and 23 unsupported. So they refuse, as the markers of a prompt do. Narrow on purpose: what is taken for an abstention is
+judged by nobody, so a sentence that may say anything beside it, or that may speak of the world ("There is no evidence
+that ...", "The article contains no nuts"), is judged. Knows no answer.
 """
 
 from __future__ import annotations
@@ -21,44 +22,104 @@ _ANY = (
     r"(?:(?:any|much|enough|sufficient|specific|direct|that|this|the|more|additional|further|explicit|detailed|relevant|exact"
     r"|precise|clear|an?|access to|such|other) )*+"
 )
-_WHAT = r"(?:information|info|details?|knowledge|answers?|specifics)\b"
-_DOCUMENTS = (
-    r"(?:(?:the|this|these|those|that|your|my|our) )?+"
-    r"(?:(?:given|provided|retrieved|available|supplied|above|following|current|present) )*+"
-    r"(?:contexts?|documents?|passages?|sources?|texts?|excerpts?|articles?|information|chunks?|search results|knowledge base)\b(?: (?:provided|given|above|supplied|available))?+"
+_WHAT = r"(?:information|info|details?|knowledge|answers?|specifics|(?<=enough )context|(?<=sufficient )context)\b"
+_GIVEN = r"(?:(?:given|provided|retrieved|available|supplied|above|following|current|present) )"
+_AFTER = r"(?: (?:provided|given|above|supplied|available))"
+_NOUNS = (
+    r"(?:contexts?|documents?|passages?|sources?|texts?|excerpts?|articles?|information|chunks?|search results"
+    r"|knowledge base)\b"
 )
-_CANNOT = r"(?:do not|don't|does not|doesn't|did not|didn't|cannot|can't|can not|could not|couldn't|(?:am|are|is|was|were) (?:unable|not able) to)"
+_DOCUMENTS = rf"(?:(?:the|this|these|those|that|your|my|our) )?+{_GIVEN}*+{_NOUNS}{_AFTER}?+"
+# An article contains nuts, a source provides water, a document gives a right: what can only be a text, or is called given.
+_TEXTS = (
+    rf"(?:(?:the|this|these|those) )?+(?:{_GIVEN}++(?!information\b){_NOUNS}|(?:contexts?|excerpts?|chunks?|search results)\b"
+    rf"|(?:documents?|passages?|sources?|texts?){_AFTER})"
+)
+_CANNOT = r"(?:do not|don't|does not|doesn't|cannot|can't|can not|could not|couldn't|(?:am|are|is|was|were) (?:unable|not able) to|wasn't able to)"
 _OPENING = (
     r"(?:(?:i apologi[sz]e|(?:(?:i'm|i am|we're|we are) )?+(?:very |so |truly )?+sorry|unfortunately|sadly|however|additionally"
-    rf"|again|also|no|overall|(?:based on|according to|from|in) {_DOCUMENTS})(?:,? (?:but|that))?+,? ){{0,3}}+"
+    rf"|again|also|overall|(?:based on|according to|from|in) {_DOCUMENTS})(?:,? (?:but|that))?+,? ){{0,3}}+"
 )
 _TOLD = r"(?:mentioned|stated|specified|indicated)"
-_TELL = r"(?:contain|provide|mention|specify|state|include|say|give|address|discuss|indicate|explain|answer|clarify)"
+_TELL = r"(?:mention|specify|state|say(?=\W*$| (?:so|anything|much|more|about|that|this|whether|if|how|what|when|where|which|who)\b)|indicate|explain|clarify)"
+_HOLD = r"(?:contain|provide|include|give|address|discuss|answer)"
+_ASKED = r"(?:whether|if|how|what|when|where|which|who|whom|whose)\b"
+_END = r"(?:\W*$)"
+# After "information": no word that makes it another thing, such as an information desk, and no "that suggests".
+_TOPIC = (
+    rf"(?:{_END}|,? (?:about|on|regarding|concerning|related|relating|for|of|as to|at (?:this|the) (?:time|moment)|available"
+    rf"|provided|given|specifically|directly|needed|necessary|required|either|here|yet|to answer|to (?:the|your|this|that) (?:question|query|request)|{_ASKED}|(?:in|within|from) {_DOCUMENTS}))"
+)
+_MENTION = (  # "no mention of slavery in the constitution" is about the constitution
+    rf"mentions? (?:of|about|regarding|concerning) (?!.*\b(?:in|within|by) (?!{_DOCUMENTS})(?:the|this|that|his|her|its|their)\b)"
+)
 _FORMS: Final = (  # "we do not provide information to others" is a rule of a firm: only "I cannot provide" abstains
-    rf"(?:i|we) {_ADVERB}{_CANNOT} {_ADVERB}(?:have|find|see|locate|access) {_ANY}{_WHAT}",
+    rf"(?:i {_ADVERB}(?:{_CANNOT}|did not|didn't)|we {_ADVERB}{_CANNOT}) {_ADVERB}(?:find|see|locate) {_ANY}{_WHAT}(?={_TOPIC})",
+    rf"i'm {_ADVERB}(?:unable|not able) to {_ADVERB}(?:find|see|locate) {_ANY}{_WHAT}(?={_TOPIC})",
+    rf"(?:i|we) {_ADVERB}{_CANNOT} {_ADVERB}(?:have|access) {_ANY}{_WHAT}(?={_TOPIC})",
     rf"i {_ADVERB}(?:cannot|can't|can not|could not|couldn't|am (?:unable|not able) to) {_ADVERB}(?:provide|offer|give) {_ANY}{_WHAT}",
-    rf"i {_ADVERB}{_CANNOT} {_ADVERB}(?:know|answer|confirm|determine|verify)\b",
-    rf"i'm {_ADVERB}(?:unable|not able) to {_ADVERB}(?:answer|confirm|determine|verify)\b",
+    rf"i {_ADVERB}(?:do not|don't) {_ADVERB}know(?={_END}| (?:that{_END}|the answer\b|about\b|{_ASKED}))",
+    rf"(?:i {_ADVERB}{_CANNOT}|i'm {_ADVERB}(?:unable|not able) to) {_ADVERB}answer\b(?! for\b)",
+    rf"(?:i {_ADVERB}{_CANNOT}|i'm {_ADVERB}(?:unable|not able) to) {_ADVERB}(?:confirm|determine|verify)(?: or deny)?\b(?: (?:whether|if)\b)?",
     rf"{_DOCUMENTS} {_ADVERB}{_CANNOT} {_ADVERB}{_TELL}\b",
-    rf"there(?:'s| is| was| are) (?:no|not any) {_ANY}(?:information|info|details?|mention)\b",
-    rf"it(?:'s| is| was) not {_ADVERB}{_TOLD}\b",
+    rf"{_DOCUMENTS} {_ADVERB}{_CANNOT} {_ADVERB}(?:have|{_HOLD}) {_ANY}(?:(?:information|info|details?|answers?|specifics)\b(?={_TOPIC})|mention\b|the question\b)",
+    rf"{_TEXTS} {_ADVERB}{_CANNOT} {_ADVERB}{_HOLD}\b",
+    rf"there(?:'s no|(?: is| was| are) (?:no|not (?:any|enough|sufficient))|(?: isn't| aren't| wasn't)(?= (?:any|enough|sufficient))) {_ANY}(?:information|info|details?)\b(?={_TOPIC})",
+    rf"there(?:'s| is| was| are) (?:no|not any) {_ANY}{_MENTION}",
+    rf"it(?:'s| is| was) not {_ADVERB}{_TOLD}\b(?: (?:explicitly|specifically|directly|clearly))?(?={_END}| (?:about\b|{_ASKED}|(?:in|by) {_DOCUMENTS}(?:{_END}| {_ASKED})))",
 )
 _SAYS = re.compile(f"{_OPENING}(?:{'|'.join(_FORMS)})")
 _NOT_TOLD = re.compile(  # "X is not mentioned in the given context"
-    rf"{_OPENING}[^,;:]{{3,160}}? (?:is|are|was|were) not {_ADVERB}(?:{_TOLD}|described|provided|given|included|discussed) (?:in|by) {_DOCUMENTS}\W*$"
+    rf"{_OPENING}(?P<what>[^,;:]{{3,160}}?) (?:(?:is|are|was|were) not|isn't|aren't|wasn't|weren't) {_ADVERB}(?:(?:{_TOLD}|described|discussed) (?:in|by)"
+    rf"|(?:provided|given|included|available|found) in) {_DOCUMENTS}\W*$"
 )
 _GOES_ON = re.compile(  # what follows asserts, or may
-    r"[;:]|\b(?:but|however|although|though|instead|whereas|while|because|since|except|only)\b"
-    r"|, (?:it|they|i|we|he|she|there|this|these|the|so|and|yet|as|which|who)\b"
+    r"[;:/|<>=~{}…]|\.\.|[.!?]\W*\s\w| [-–—]+ |—|\((?!\w{1,12}\))"
+    r"|\b(?:but|however|although|though|instead|whereas|while|because|since|except|only|so|therefore|hence|thus|why|than"
+    r"|meaning|means?|indicating|suggest(?:s|ing)|imply|impli(?:es|ed)|implying|even|until|unless|besides|apart|aside|beyond|unlike"
+    r"|despite|without|rather|yet(?!\W*$)|stored|on file|on record|(?:given|provided) that|of course)\b"
+    # A comma that begins neither the last of a list nor the item before it.
+    r"|(?<!, specifically),(?! (?:or|nor|either|specifically)\b| [^,]{1,30},? (?:or|nor)\b|\W*$)"
+    r"|\b(?:and|or|as|for) (?:it|they|i|we|he|she|you|there|this|these|that|all|no|not|nothing|so|thus|yet)\b(?!\W*$)"
 )
+_VERBS = re.compile(  # a clause of its own: "the chief who was fired", "and the service is free", "side effects as it is safe"
+    r"\b(?:is|are|was|were|am|has|have|had|does|do|did|will|would|must|shall|isn't|aren't|wasn't|weren't|won't|cannot|can't|gets?|pay|enter"
+    r"|pays|requires|allows|contains|provides|includes|applies|enters|became|becomes|won|died|began|made|took|says|said|costs"
+    r"|(?<!that you )(?<!that i )(?<!that we )(?:can|could|should|may|might))\b|\b(?:it|they|that|there|this|he|she|you|we)'(?:s|re|ll|ve|d)\b"
+)
+_CLAUSE = re.compile(
+    rf"\W*(?:{_ADVERB})(?:(?:about|on|of|as to|regarding|concerning|for|in {_DOCUMENTS}|to) )?+{_ASKED}"
+)
+_ABOUT = re.compile(r"\b(?:who|which|that) (?:is|are|was|were|has|have|had|will)\b")
+_FIRM = re.compile(r"\b(?:you|your|customers?|clients?|patients?|users?|members?|employees)\b")
+_FOREIGN = re.compile(r"[^\x20-\x7e\u00a0-\u00ac\u00ae-\u024f\u2010-\u2015\u2018-\u201f\u2026\u20ac\u2122]")
+"""Letters of other scripts, and characters that show nothing: a word written with them is not read."""
 
 
 def abstains(text: str) -> bool:
     """True for a sentence that says nothing but that the answer or its documents do not hold something. English only."""
-    if len(text) > MOST_CHARS:
+    if len(text) > MOST_CHARS or len(text.split("\n")) > 1:  # a line break may end a statement without a mark
         return False
-    bare = fold(without_marks(text))
-    says = _SAYS.match(bare)
-    if says:
-        return not _GOES_ON.search(bare, says.end())
-    return _NOT_TOLD.match(bare) is not None
+    bare = fold(without_marks(text)).replace("*", "").replace("`", "").replace("__", "")
+    if _FOREIGN.search(bare):
+        return False
+    if says := _SAYS.match(bare):
+        rest = bare[says.end() :]
+        if _GOES_ON.search(rest) or (bare.rfind("we ", 0, says.end()) >= 0 and _FIRM.search(rest)):
+            return False
+        asks = _CLAUSE.match(rest)
+        if asks or says[0].endswith((" whether", " if")):
+            return _is_one_clause(rest[asks.end() if asks else 0 :])
+        return not _VERBS.search(rest)
+    if told := _NOT_TOLD.match(bare):
+        what = told["what"]
+        asked = re.match(_ASKED, what)
+        is_topic = _is_one_clause(what[asked.end() :]) if asked else not _VERBS.search(what)
+        return is_topic and not _GOES_ON.search(what)
+    return False
+
+
+def _is_one_clause(text: str) -> bool:
+    """Whether an indirect question says only what it asks: no second clause after `and`, none about someone in it."""
+    n_verbs = sum(_VERBS.search(part) is not None for part in re.split(rf"\band (?!{_ASKED})", text))
+    return n_verbs < 2 and not _ABOUT.search(text)

@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import pyarrow.fs as pafs
+from polars.exceptions import PanicException
 
 from claimscore.jobs.config import Config
 from claimscore.jobs.errors import ClaimscoreError, in_short
@@ -75,7 +76,8 @@ def _made(
             return run_shard(task, config, store, Models(), fs, tick)
         except ClaimscoreError as err:
             return placed(task, str(err))
-        except Exception as err:  # noqa: BLE001 - what a worker of Ray would end with, and no other shard
+        # What a worker of Ray would end with, and no other shard; a panic of Polars is no Exception.
+        except (Exception, PanicException) as err:  # noqa: BLE001
             if not n_left:
                 place = traceback.extract_tb(err.__traceback__)[-1]
                 where = f'File "{place.filename}", line {place.lineno}, in {place.name}'

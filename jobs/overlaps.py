@@ -7,7 +7,7 @@ more than all else here (benchmarks/results/notes-job-cpu.md). Knows neither cit
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -19,6 +19,8 @@ from claimscore.jobs.windows import Cut, Ints, Pieces, Tokens, runs
 Bits = np.ndarray[Any, np.dtype[np.uint64]]
 
 WORD_BITS = 64
+MAX_EQUAL = 1_000_000
+"""Pairs of a form that is asked for and a token that has it, at a time: 50 MB."""
 
 
 @dataclass(frozen=True)
@@ -87,11 +89,12 @@ class Grid:
         n_tokens = cut.stop[rows] - cut.first[rows]
         piece_of_token = np.repeat(np.arange(len(rows)), n_tokens)
         said = _keys(answer_of_piece[piece_of_token], tokens.forms[runs(cut.first[rows], n_tokens)])
-        form, token = _equal(asked, said)
-        holding = piece_of_token[token]
-        cell = bounds[claim_of_form[form]] + holding - firsts[answer_of_piece[holding]]
         held = np.zeros((int(bounds[-1]), WORD_BITS * int(forms.n_words[claims].max(initial=1))), np.bool_)
-        held[cell, runs(np.zeros_like(n_forms), n_forms)[form]] = True
+        number = runs(np.zeros_like(n_forms), n_forms)
+        for form, token in _equal(asked, said, piece_of_token):
+            holding = piece_of_token[token]
+            cell = bounds[claim_of_form[form]] + holding - firsts[answer_of_piece[holding]]
+            held[cell, number[form]] = True
         return cls(
             claims=claims,
             n_forms=n_forms,
@@ -120,16 +123,30 @@ def n_bits(bits: Bits) -> Ints:
     return counted
 
 
-def _equal(asked: Ints, said: Ints) -> tuple[Ints, Ints]:
-    """The places of every two equal numbers, one of `asked` and one of `said`."""
+def _equal(asked: Ints, said: Ints, piece: Ints) -> Iterator[tuple[Ints, Ints]]:
+    """The places of every two equal numbers, one of `asked` and one of `said`, some at a time.
+
+    A number that many pieces say and many claims ask for, or one that a piece says 150 times for 300 claims, makes more
+    pairs than memory should hold: those are parted, and what a piece (`piece`, of each of `said`) repeats is left out.
+    """
     order = np.argsort(asked, kind="stable")
     keys = asked[order]
     begins = np.flatnonzero(np.diff(keys, prepend=-1))  # no key is negative
     n = np.diff(begins, append=len(keys))
     at = np.searchsorted(keys[begins], said)
-    is_asked = np.append(keys[begins], -1)[at] == said
-    at = at[is_asked]
-    return order[runs(begins[at], n[at])], np.repeat(np.flatnonzero(is_asked), n[at])
+    token = np.flatnonzero(np.append(keys[begins], -1)[at] == said)
+    at = at[token]
+    if n[at].sum() > MAX_EQUAL:
+        _, firsts = np.unique(piece[token] * len(begins) + at, return_index=True)
+        at, token = at[firsts], token[firsts]
+    ends = np.cumsum(n[at])
+    first = 0
+    while first < len(at):
+        done = ends[first - 1] if first else 0
+        last = max(first + 1, int(np.searchsorted(ends, done + MAX_EQUAL, side="right")))
+        some = at[first:last]
+        yield order[runs(begins[some], n[some])], np.repeat(token[first:last], n[some])
+        first = last
 
 
 def _keys(owner: Ints, forms: Ints) -> Ints:

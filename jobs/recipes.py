@@ -22,9 +22,20 @@ WEEK_DAYS = 7
 _STAGE = "stage version"
 _TABLES = ("claims", "scores", "referee", "verdicts", "answers")
 _NOT_HOW = frozenset(
-    {"log", "log content", "repeated rows", "claims", "scores", "verdicts", "answers", "[policy]"}
+    {
+        "log",
+        "log content",
+        "repeated rows",
+        "claims",
+        "scores",
+        "verdicts",
+        "answers",
+        "[policy]",
+        "[metrics]",
+    }
 )
-"""Parts of a manifest (plan.table_parts) that name what a table was made from; and the policy, which moves actions and no rate."""
+"""Parts of a manifest (plan.table_parts) that name what a table was made from; and those that move no rate that days
+are compared by: the policy, which moves actions, and the resampling, which moves intervals."""
 
 Recipe = Mapping[str, str]
 """Section, card or weights, or `version of the <table>` -> its fingerprint; empty where a day has no answers."""
@@ -81,7 +92,8 @@ def differing(before: Recipe, now: Recipe, kept: Known) -> list[str]:
     """What differs between two recipes, from the one to the other, sorted; nothing where one is not known, and so empty."""
     if not before or not now:
         return []
-    names = [name for name in before.keys() | now.keys() if before.get(name) != now.get(name)]
+    held = (before.keys() | now.keys()) - _NOT_HOW  # an evaluation of an earlier version may bring more
+    names = [name for name in held if before.get(name) != now.get(name)]
     if not (settings.thresholds(before, kept) and settings.thresholds(now, kept)):
         kept = {key: value for key, value in kept.items() if key != before.get(THRESHOLDS)}
     return sorted(

@@ -17,7 +17,13 @@ from claimscore.jobs.abstentions import abstains
 from claimscore.jobs.phrases import without_marks
 from claimscore.jobs.windows import as_array
 
-_FIGURE = re.compile(r"\d+")
+# Values, in figures or words: a fee of five hundred euro hides in an abstention as one of 500 does.
+_VALUE = re.compile(
+    r"\d+|[½¼¾⅓⅔]|\b(?:two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|[a-z]{3,5}teen|(?:twen|thir|for|fif|six|seven|eigh|nine)ty"
+    r"|hundred|thousand|million|billion|half|(?:mon|tues|wednes|thurs|fri|satur|sun)day|january|february|april|june|july|august"
+    r"|september|october|november|december|(?-i:March|May))\b",
+    re.IGNORECASE,
+)
 # What a refusal in free words says somewhere: that there is none, in the languages of our logs and their neighbours.
 _DENIES = re.compile(
     r"\b(?:no|not|cannot|can't|couldn't|don't|doesn't|unable|sorry|nothing|none|without|unfortunately|nicht|kein\w*|leider"
@@ -51,7 +57,7 @@ def with_status_refusals(sentences: pa.Table, by_status: Sequence[bool]) -> pa.T
 def with_abstentions(sentences: pa.Table, questions: pa.Array) -> pa.Table:
     """Sentences that say only that the answer or its documents do not hold something are refusals.
 
-    Not where one has a figure that the question has not, or a mark that points at nothing: those are claims.
+    Not where one has a figure, number word, weekday or month that the question has not, or a mark that points at nothing: those are claims.
 
     Args:
         sentences: records.SENTENCES with their citations.
@@ -63,9 +69,13 @@ def with_abstentions(sentences: pa.Table, questions: pa.Array) -> pa.Table:
     texts, made_up = (sentences.column(name).take(pa.array(asked)) for name in ("text", "fabricated_marks"))
     for row, text, marks in zip(asked.tolist(), texts.to_pylist(), made_up.to_pylist(), strict=True):
         if not marks and abstains(text):
-            asked_for = set(_FIGURE.findall(questions[int(of_answer[row])].as_py() or ""))
-            refuses[row] = asked_for.issuperset(_FIGURE.findall(without_marks(text)))
+            asked_for = _values(questions[int(of_answer[row])].as_py() or "")
+            refuses[row] = asked_for.issuperset(_values(without_marks(text)))
     return _with_refusing(sentences, refuses)
+
+
+def _values(text: str) -> set[str]:
+    return {value.casefold() for value in _VALUE.findall(text)}
 
 
 def _refusing(sentences: pa.Table) -> np.ndarray:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -93,7 +94,12 @@ def thresholds(parts: Mapping[str, str], kept: Known) -> dict[str, Any] | None:
     """
     found = kept.get(parts.get(THRESHOLDS, ""), {})
     is_known = parts.get("[verdicts]") in kept and found.keys() == set(_KEYS[THRESHOLDS])
-    return dict(found) if is_known else None
+    # The file lies where others may write: what no run of ours can have kept must end no report.
+    is_ours = all(
+        type(found.get(key)) in (float, int) and math.isfinite(found[key])
+        for key in ("entailment", "contradiction")
+    )
+    return dict(found) if is_known and is_ours else None
 
 
 def changes(part: str, before: str | None, now: str | None, kept: Known) -> list[str]:
@@ -105,11 +111,11 @@ def changes(part: str, before: str | None, now: str | None, kept: Known) -> list
         now: the same, of what it is held against.
         kept: of the output, or of the files, that both come from.
     """
-    name = THRESHOLDS_SHOWN if part == THRESHOLDS else part
+    name = THRESHOLDS_SHOWN if part == THRESHOLDS else _words(part)
     if before is None or now is None:
         return [name]
     if part.startswith(VERSION):
-        return [f"{name} {before} -> {now}"]
+        return [f"{name} {_words(before)} -> {_words(now)}"]
     old, new = kept.get(before, {}), kept.get(now, {})
     keys = [key for key in sorted(old.keys() | new.keys()) if old.get(key) != new.get(key)]
     if not (old and new and keys):
@@ -120,8 +126,12 @@ def changes(part: str, before: str | None, now: str | None, kept: Known) -> list
 
 def _key(part: str, key: str) -> str:
     if part == THRESHOLDS:
-        return f"{key} threshold" if key in ("entailment", "contradiction") else f"{key} of the judge card"
-    return f"{part} {key}"
+        return (
+            f"{key} threshold"
+            if key in ("entailment", "contradiction")
+            else f"{_words(key)} of the judge card"
+        )
+    return f"{_words(part)} {_words(key)}"
 
 
 def _change(old: Mapping[str, Any], new: Mapping[str, Any], key: str) -> str:

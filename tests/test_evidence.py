@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from claimscore.jobs import evidence, pairs, premises
+from claimscore.jobs import evidence, overlaps, pairs, premises
 from claimscore.jobs.config import EvidenceConfig
 from claimscore.jobs.errors import ModelError
 from claimscore.jobs.overlaps import Forms
@@ -265,6 +265,38 @@ def test_the_memory_of_many_claims_and_of_many_chunks(n_chunks: int, n_claims: i
         tracemalloc.stop()
 
     assert peak < 20_000_000
+
+
+@pytest.mark.parametrize("word", ["t1 " * 150, " ".join(f"t{k}" for k in range(60))])
+def test_what_claims_and_sentences_share_again_and_again_takes_no_memory(word: str):
+    """A sentence of one word 150 times for each of 300 claims, or of all their 60 words: a hostile chunk took 1.5 GB."""
+    sentence = f"{word.strip().capitalize()}. "
+    log = a_log([sentence * 300])
+    claims = some_claims(*[("r0", f"{' '.join(dict.fromkeys(word.split()))} x{k}.", []) for k in range(300)])
+    tracemalloc.start()
+    try:
+        pair_up(log, claims)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+
+    assert peak < 120_000_000
+
+
+@settings(max_examples=40, deadline=None)
+@given(chunks=st.lists(_windows, min_size=1, max_size=6), texts=st.lists(_windows, min_size=1, max_size=6))
+def test_what_is_equal_in_parts_is_equal(chunks: list[str], texts: list[str]):
+    """However few are held at a time, and though a piece's repeats are left out then."""
+    log = a_log([f"{text} {text}. {text}." for text in chunks])
+    claims = some_claims(*[("r0", text, []) for text in texts])
+    found = []
+    for most in (overlaps.MAX_EQUAL, 1, 5):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(overlaps, "MAX_EQUAL", most)
+            found.append(pair_up(log, claims))
+
+    assert found[0].pairs.num_rows
+    assert all(one.pairs == found[0].pairs and one.retries == found[0].retries for one in found)
 
 
 def with_case(texts: pa.Array) -> pa.Table:

@@ -8,6 +8,7 @@ from pathlib import Path
 import golden_fixture
 import jobs_fixture
 import pytest
+from polars.exceptions import PanicException
 
 from claimscore.jobs import cluster, inprocess, operate, pipeline
 from claimscore.jobs.config import Config
@@ -69,9 +70,12 @@ def test_rules_alone_start_no_ray_and_give_equal_tables(job: Config, tmp_path: P
     [
         (InputError("the day is odd"), 1, "row groups 0-0: the day is odd"),
         (RuntimeError("a\nslip"), 3, 'row groups 0-0: RuntimeError: a slip (File "'),
+        (PanicException("a slip"), 3, 'row groups 0-0: PanicException: a slip (File "'),
     ],
 )
-def test_a_shard_that_fails_costs_itself(job: Config, monkeypatch, error: Exception, n_tries: int, line: str):
+def test_a_shard_that_fails_costs_itself(
+    job: Config, monkeypatch, error: BaseException, n_tries: int, line: str
+):
     """Its line names the file; a mistake of ours is tried again; the other shard is finished, and the next run mends it."""
     decide, tries = pipeline.make_verdicts, []
 

@@ -63,7 +63,10 @@ def otherwise(folder: Path, series: str) -> dict[str, list[str]]:
             ("decompose.checker_entails=0.9", "evidence.max_windows=5"),
             ["[decompose] checker_entails 0.9 -> 0.5", "[evidence] max_windows 5 -> 6"],
         ),
-        (("store.max_unscored_fraction=0.9", "policy.refuse_below=0.1"), None),  # decide nothing of a rate
+        (
+            ("store.max_unscored_fraction=0.9", "policy.refuse_below=0.1", "metrics.seed=7"),
+            None,
+        ),  # decide nothing of a rate
     ],
 )
 def test_what_differs_is_named(tmp_path: Path, settings: tuple[str, ...], names: list[str] | None):
@@ -94,6 +97,13 @@ def test_no_threshold_is_told_of_a_day_whose_section_held_it_too():
 
     assert differing(old, now, known) == ["[verdicts]", "thresholds (judge card or [verdicts])"]
     assert differing(old | {"[verdicts]": "v"}, now, known) == ["entailment threshold 0.5 -> 0.6"]
+
+
+def test_what_moves_no_rate_is_no_difference_in_an_old_evaluation():
+    """Whose recipe names it still."""
+    now = {"[verdicts]": "v"}
+
+    assert differing(now | {"[metrics]": "m"}, now, {}) == []
 
 
 def test_another_version_of_a_stage_is_named(tmp_path: Path, monkeypatch):

@@ -60,6 +60,27 @@ def test_a_change_is_told_by_key_and_both_values(old: dict, new: dict, words: li
     assert settings.changes("[x]", "1", "2", {"1": old, "2": new}) == words
 
 
+def test_names_that_no_run_of_ours_wrote_are_one_short_line():
+    """An evaluation's file, which brings its own, may come from anywhere: a terminal must not obey it."""
+    one, other = ({"k\x1b[31m\n" + "x" * 99: value} for value in (1, 2))
+
+    told = settings.changes("[x\x1b[2J\n]", "1", "2", {"1": one, "2": other})
+    told += settings.changes(f"{settings.VERSION}a\n", "1\x1b[2J", "2" * 99, {})
+    told += settings.changes("p\x07" * 99, None, "2", {})
+
+    assert all(line.isprintable() and len(line) < 160 for line in told)
+
+
+@pytest.mark.parametrize("wrong", ["x", None, float("nan"), float("inf"), True, [0.5]])
+def test_thresholds_that_are_no_numbers_are_not_known(wrong: object):
+    """They are formatted, and sent as JSON."""
+    parts = {settings.THRESHOLDS: "1", "[verdicts]": "2"}
+    kept = {"entailment": 0.5, "contradiction": 0.5, "combiner": None}
+
+    assert settings.thresholds(parts, {"1": kept, "2": {}}) == kept
+    assert settings.thresholds(parts, {"1": {**kept, "contradiction": wrong}, "2": {}}) is None
+
+
 def test_a_part_that_was_none_is_named_alone():
     """As a referee that came, and a fingerprint that nobody knows."""
     assert settings.changes("[x]", None, "2", {"2": {"a": 1}}) == ["[x]"]

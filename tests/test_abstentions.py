@@ -1,0 +1,125 @@
+"""What is taken for an abstention is judged by nobody: nothing that asserts may pass for one, in any wording or dress."""
+
+import time
+
+import pytest
+
+from claimscore.jobs.abstentions import MOST_CHARS, abstains
+
+ABSTAIN = """
+The documents do not contain information about nuts.
+The given context does not contain the fee.
+The provided documents do not include the deadline.
+The excerpts do not discuss the deadline, the fee, or the deposit.
+The documents do not mention **a fee**.
+The text doesn't say whether pets are allowed and who pays.
+I do not have specific information on foods that you should eat during the winter.
+I don't have specific information about whether the app is a paid service or no.
+I do not have information about when the league, specifically, began in Poland–Lithuania.
+I do not have access to that information.
+I'm unable to determine whether the bridge was rebuilt.
+I cannot confirm or deny that.
+I am unable to answer to your request.
+I couldn't find information on that in the documents.
+I don't know the answer.
+I don't know if the fee was raised.
+We don't have information about that at this time.
+There is no information about that in the provided context.
+There is no mention of a second driver.
+It is not mentioned in the context how old the king was.
+What the fee is is not stated in the provided documents.
+Pricing information is not included in the provided documents.
+The documents do not provide an answer to the question.
+I do not have enough context to answer.
+I'm unable to find information about the fee.
+I wasn't able to find details on that.
+There isn't enough information to answer the question.
+The documents don't have information about fees.
+The date isn't mentioned in the provided context.
+This information is not available in the documents.
+""".strip().splitlines()
+
+ASSERT = """
+The documents do not fail to mention the fee.
+The article does not contain nuts.
+This information does not include service charges.
+The document does not give the holder a right of residence.
+Your documents do not include a passport.
+The source does not provide water to the village.
+The passage does not provide wheelchair access.
+The documents do not mention a fee and the service is free.
+The documents do not mention a fee so members enter free.
+The documents do not mention a fee, meaning free entry.
+The documents do not mention a fee, members pay nothing.
+The documents do not mention a fee (entry free of charge).
+The documents do not mention a fee - the service free for all.
+The documents do not mention a fee yet members pay nothing.
+The documents do not mention a fee or members pay nothing.
+The documents do not mention a fee they're free.
+The documents do not mention a fee = free.
+The documents do not say the bank fired its head.
+The documents do not mention a fee... free for all.
+The documents do not mention a fee b\u200but free entry.
+The documents do not mention a fee b**u**t free entry.
+The documents do not mention a fee \u0441\u043e free entry.
+The documents do not mention side effects other than nausea.
+The documents do not mention side effects apart from nausea.
+The documents do not mention side effects as the drug is safe.
+The documents do not mention that the head of the bank was convicted of fraud.
+The documents do not say why the bank fired its head.
+The documents do not say whether pets are allowed and the rent is high.
+I do not have information about the head, convicted of fraud.
+I do not have information about the head who was convicted of fraud.
+I do not have more information than that the head was convicted of fraud.
+I do not have any information that the company is solvent.
+I do not know of any side effects.
+I do not know anyone who dislikes Paris.
+I did not know that the king was dead.
+We do not have details about patients on file.
+We did not find any information leak.
+We cannot access information about your account.
+There is no information that suggests harm.
+There is no information desk at the airport.
+There is no information in North Korea.
+There is no detail too small for the king.
+There is no mention of God in the constitution.
+It is not indicated for children.
+It was not mentioned by Darwin.
+It is not mentioned in the documents the bank defrauded customers.
+It is not mentioned that Einstein won the prize in Paris.
+No, the document does not say so.
+The deadline is Friday but it is not stated in the documents.
+The deadline is Friday (this is not stated in the documents).
+Paris is the capital of Germany and its mayor is not mentioned in the documents.
+The head who was convicted of fraud is not mentioned in the documents.
+Electricity is not provided by these sources.
+""".strip().splitlines()
+
+
+@pytest.mark.parametrize("text", ABSTAIN)
+def test_what_only_says_that_it_does_not_know_abstains(text):
+    """In wordings of logged answers, and near ones."""
+    assert abstains(text)
+
+
+@pytest.mark.parametrize("text", ASSERT)
+def test_what_may_assert_is_judged(text):
+    """Of the world, in a second clause, behind a comma, a dash or a character that shows nothing."""
+    assert not abstains(text)
+
+
+def test_a_line_break_may_end_a_statement():
+    """A sentence that runs over lines without a mark between them may be two."""
+    assert not abstains("The documents do not mention a fee\nFree entry for all members")
+
+
+@pytest.mark.parametrize(
+    "part", ["i do not really ", "sorry, but ", "the given ", "the documents do not mention a, ", "no ", "( "]
+)
+def test_time_is_bounded_for_hostile_text(part):
+    """Of the longest sentence that is looked at, made of what the patterns begin with."""
+    texts = [(start + part * MOST_CHARS)[:MOST_CHARS] for start in ("", "the documents do not mention ")]
+    began = time.process_time()
+    for text in texts * 50:
+        abstains(text)
+    assert time.process_time() - began < 1
