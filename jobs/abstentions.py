@@ -62,6 +62,7 @@ _FORMS: Final = (  # "we do not provide information to others" is a rule of a fi
     rf"(?:i {_ADVERB}{_CANNOT}|i'm {_ADVERB}(?:unable|not able) to) {_ADVERB}answer\b(?! for\b)",
     rf"(?:i {_ADVERB}{_CANNOT}|i'm {_ADVERB}(?:unable|not able) to) {_ADVERB}(?:confirm|determine|verify)(?: or deny)?\b(?: (?:whether|if)\b)?",
     rf"{_DOCUMENTS} {_ADVERB}{_CANNOT} {_ADVERB}{_TELL}\b",
+    rf"none of {_DOCUMENTS} {_ADVERB}(?:mentions?|specif(?:y|ies)|states?|indicates?|explains?|clarif(?:y|ies))\b",
     rf"{_DOCUMENTS} {_ADVERB}{_CANNOT} {_ADVERB}(?:have|{_HOLD}) {_ANY}(?:(?:information|info|details?|answers?|specifics)\b(?={_TOPIC})|mention\b|the question\b)",
     rf"{_TEXTS} {_ADVERB}{_CANNOT} {_ADVERB}{_HOLD}\b",
     rf"there(?:'s no|(?: is| was| are) (?:no|not (?:any|enough|sufficient))|(?: isn't| aren't| wasn't)(?= (?:any|enough|sufficient))) {_ANY}(?:information|info|details?)\b(?={_TOPIC})",
@@ -70,8 +71,9 @@ _FORMS: Final = (  # "we do not provide information to others" is a rule of a fi
 )
 _SAYS = re.compile(f"{_OPENING}(?:{'|'.join(_FORMS)})")
 _NOT_TOLD = re.compile(  # "X is not mentioned in the given context"
-    rf"{_OPENING}(?P<what>[^,;:]{{3,160}}?) (?:(?:is|are|was|were) not|isn't|aren't|wasn't|weren't) {_ADVERB}(?:(?:{_TOLD}|described|discussed) (?:in|by)"
-    rf"|(?:provided|given|included|available|found) in) {_DOCUMENTS}\W*$"
+    rf"{_OPENING}(?P<what>[^,;:]{{3,160}}?) (?:(?:(?:is|are|was|were) not|isn't|aren't|wasn't|weren't) {_ADVERB}(?:(?:{_TOLD}|described|discussed) (?:in|by)"
+    r"|(?:provided|given|included|available|found) in)"
+    rf"|(?:cannot|can't|can not|could not|couldn't) be {_ADVERB}(?:found in|(?:determined|answered|confirmed) (?:from|with|by|based on))) {_DOCUMENTS}\W*$"
 )
 _GOES_ON = re.compile(  # what follows asserts, or may
     r"[;:/|<>=~{}…]|\.\.|[.!?]\W*\s\w| [-–—]+ |—|\((?!\w{1,12}\))"

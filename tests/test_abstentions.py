@@ -37,9 +37,17 @@ There isn't enough information to answer the question.
 The documents don't have information about fees.
 The date isn't mentioned in the provided context.
 This information is not available in the documents.
+None of the documents mention a second driver.
+The answer cannot be found in the provided documents.
+The date of the merger cannot be determined from the context.
 """.strip().splitlines()
 
 ASSERT = """
+None of the documents mention a fee, which makes it free.
+None of the guests mention a fee.
+The keys the bank lost could not be found in the documents it burned.
+The fee is 5% and cannot be found in the documents.
+The culprit cannot be determined from the footprints.
 The documents do not fail to mention the fee.
 The article does not contain nuts.
 This information does not include service charges.
