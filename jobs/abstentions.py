@@ -76,13 +76,13 @@ _NOT_TOLD = re.compile(  # "X is not mentioned in the given context"
     rf"|(?:cannot|can't|can not|could not|couldn't) be {_ADVERB}(?:found in|(?:determined|answered|confirmed) (?:from|with|by|based on))) {_DOCUMENTS}\W*$"
 )
 _GOES_ON = re.compile(  # what follows asserts, or may
-    r"[;:/|<>=~{}…]|\.\.|[.!?]\W*\s\w| [-–—]+ |—|\((?!\w{1,12}\))"
+    r"[;:/|<>=~{}…]|\.\.|[.!?]\W{0,60}\s\w| [-–—]+ |—|\((?!\w{1,12}\))"
     r"|\b(?:but|however|although|though|instead|whereas|while|because|since|except|only|so|therefore|hence|thus|why|than"
     r"|meaning|means?|indicating|suggest(?:s|ing)|imply|impli(?:es|ed)|implying|even|until|unless|besides|apart|aside|beyond|unlike"
-    r"|despite|without|rather|yet(?!\W*$)|stored|on file|on record|(?:given|provided) that|of course)\b"
+    r"|despite|without|rather|yet(?!\W{0,9}$)|stored|on file|on record|(?:given|provided) that|of course)\b"
     # A comma that begins neither the last of a list nor the item before it.
-    r"|(?<!, specifically),(?! (?:or|nor|either|specifically)\b| [^,]{1,30},? (?:or|nor)\b|\W*$)"
-    r"|\b(?:and|or|as|for) (?:it|they|i|we|he|she|you|there|this|these|that|all|no|not|nothing|so|thus|yet)\b(?!\W*$)"
+    r"|(?<!, specifically),(?! (?:or|nor|either|specifically)\b| [^,]{1,30},? (?:or|nor)\b|\W{0,9}$)"
+    r"|\b(?:and|or|as|for) (?:it|they|i|we|he|she|you|there|this|these|that|all|no|not|nothing|so|thus|yet)\b(?!\W{0,9}$)"
 )
 _VERBS = re.compile(  # a clause of its own: "the chief who was fired", "and the service is free", "side effects as it is safe"
     r"\b(?:is|are|was|were|am|has|have|had|does|do|did|will|would|must|shall|isn't|aren't|wasn't|weren't|won't|cannot|can't|gets?|pay|enter"
