@@ -14,6 +14,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
+from claimscore.jobs.flat import runs
 from claimscore.jobs.neighbours import CODES, NOUN, PERCENT, TIME, Array, Numbers, Pairs, is_year, pair_up
 from claimscore.jobs.quantities import Number
 from claimscore.jobs.units import UNITS
@@ -125,8 +126,8 @@ def derivable(asked: Sequence[Asked]) -> list[bool]:
 def _beside(texts: Array, n_of_text: Array) -> tuple[Array, Array]:
     """What each text has, where all texts lie one after the other with `n_of_text` each; and whose of `texts` each is."""
     sizes = n_of_text[texts]
-    shift = (np.cumsum(n_of_text) - n_of_text)[texts] - (np.cumsum(sizes) - sizes)
-    return np.arange(int(sizes.sum())) + np.repeat(shift, sizes), np.repeat(np.arange(len(texts)), sizes)
+    firsts = (np.cumsum(n_of_text) - n_of_text)[texts]
+    return runs(firsts, sizes), np.repeat(np.arange(len(texts)), sizes)
 
 
 def _mark(found: Array, results: Array, asked: Array, limits: _Limits) -> None:

@@ -18,6 +18,7 @@ from claimscore.jobs.batch import micro_batches
 from claimscore.jobs.checkpoint import find_folder, model_fingerprint, read_json
 from claimscore.jobs.config import JudgeCard
 from claimscore.jobs.errors import ModelError
+from claimscore.jobs.flat import runs
 from claimscore.jobs.lanes import budget_of, in_lanes
 from claimscore.jobs.tokenizer import Tokenizer, load_tokenizer
 
@@ -147,9 +148,7 @@ class Judge:
         premises, claims = (_Ragged.of(ids) for ids in (premise_ids, claim_ids))
         lengths_P = self._checked_lengths(premises, claims)
         probs_P3 = np.full((len(lengths_P), 3), np.nan, np.float32)
-        budget = self._budget_tokens
-        if self._n_lanes > 1:
-            budget = budget_of(int(lengths_P.sum()), self._n_lanes, most=budget)
+        budget = budget_of(int(lengths_P.sum()), self._n_lanes, most=self._budget_tokens)
         batches = [np.asarray(batch) for batch in micro_batches(lengths_P.tolist(), budget)]
 
         def score(rows: np.ndarray) -> np.ndarray:
@@ -172,9 +171,9 @@ class Judge:
         premise_at, claim_at = cu_seqlens[:-1] + 1, cu_seqlens[:-1] + n_premise + 2
         ids_T[cu_seqlens[:-1]] = self._tokenizer.cls_id
         ids_T[claim_at - 1] = ids_T[cu_seqlens[1:] - 1] = self._tokenizer.sep_id
-        ids_T[_runs(premise_at, n_premise)] = premises.values[_runs(premises.starts[rows], n_premise)]
-        ids_T[_runs(claim_at, n_claim)] = claims.values[_runs(claims.starts[rows], n_claim)]
-        segments_T[_runs(claim_at, n_claim + 1)] = 1
+        ids_T[runs(premise_at, n_premise)] = premises.values[runs(premises.starts[rows], n_premise)]
+        ids_T[runs(claim_at, n_claim)] = claims.values[runs(claims.starts[rows], n_claim)]
+        segments_T[runs(claim_at, n_claim + 1)] = 1
         ids, bounds, segments = (
             torch.from_numpy(a).to(self._device, non_blocking=True) for a in (ids_T, cu_seqlens, segments_T)
         )
@@ -290,10 +289,3 @@ class _Ragged(NamedTuple):
         first, last = (int(offsets[0]), int(offsets[-1])) if len(offsets) else (0, 0)
         values = lists.values.slice(first, last - first).to_numpy(zero_copy_only=False)
         return cls(values, offsets[:-1] - first, np.diff(offsets))
-
-
-def _runs(starts: np.ndarray, lengths: np.ndarray) -> np.ndarray:
-    """Indices start, start + 1, ... of each run, one run after the other."""
-    before = np.cumsum(lengths) - lengths
-    runs: np.ndarray = np.arange(int(lengths.sum())) + np.repeat(starts - before, lengths)
-    return runs

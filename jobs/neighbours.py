@@ -12,6 +12,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
+from claimscore.jobs.flat import runs
 from claimscore.jobs.multiples import dividing, sentence_numbers, ties
 from claimscore.jobs.quantities import Mention, Number
 from claimscore.jobs.units import BARE, CURRENCIES, UNITS
@@ -144,7 +145,7 @@ def pair_up(texts: Sequence[Numbers]) -> tuple[Pairs, Array]:
     near = np.searchsorted(at, at + _NEAR_CHARS, side="right") - np.arange(1, len(at) + 1)
     near = near.clip(max=_NEAR_NUMBERS)  # how many numbers after each are its neighbours
     a = np.repeat(np.arange(len(at)), near)
-    b = a + 1 + np.arange(len(a)) - np.repeat(np.cumsum(near) - near, near)
+    b = runs(np.arange(1, len(at) + 1), near)
     apart = at[a] != at[b]
     a, b = a[apart], b[apart]
     together = sentence[a] == sentence[b]

@@ -14,7 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from claimscore.jobs.windows import Cut, Ints, Pieces, Tokens, runs
+from claimscore.jobs.flat import runs
+from claimscore.jobs.windows import Cut, Ints, Pieces, Tokens
 
 Bits = np.ndarray[Any, np.dtype[np.uint64]]
 

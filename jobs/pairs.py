@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from claimscore.jobs.errors import ModelError
+from claimscore.jobs.flat import runs
 from claimscore.jobs.records import SCORES, SPAN
 from claimscore.jobs.windows import (
     N_SPECIAL_TOKENS,
@@ -25,7 +26,6 @@ from claimscore.jobs.windows import (
     as_array,
     list_array,
     list_offsets,
-    runs,
 )
 
 Floats = np.ndarray[Any, np.dtype[np.float32]]

@@ -14,9 +14,10 @@ import numpy as np
 
 from claimscore.jobs.config import EvidenceConfig
 from claimscore.jobs.covers import covers
+from claimscore.jobs.flat import runs
 from claimscore.jobs.overlaps import Grid, n_bits, share
 from claimscore.jobs.pairs import FoundPairs
-from claimscore.jobs.windows import Bools, Cut, Ints, runs
+from claimscore.jobs.windows import Bools, Cut, Ints
 
 MAX_CELLS = 100_000
 """Claims x pieces x words of their bits at a time, 6 MB: those of all answers of a usual shard, some claims of a monstrous one."""

@@ -68,16 +68,6 @@ class Pieces(NamedTuple):
     places: Ints
 
 
-def tokens_held(wanted: Ints, ids: Ints, bounds: Ints) -> Bools:
-    """Which of the ids `wanted` (sorted, distinct) stand in `ids[bounds[k]:bounds[k + 1]]`, shape (k, wanted)."""
-    held = np.zeros((len(bounds) - 1, len(wanted)), dtype=np.bool_)
-    if len(wanted):
-        at = np.searchsorted(wanted, ids).clip(max=len(wanted) - 1)
-        found = wanted[at] == ids
-        held[np.repeat(np.arange(len(bounds) - 1), np.diff(bounds))[found], at[found]] = True
-    return held
-
-
 @dataclass(frozen=True, slots=True)
 class Spans:
     """The sentences of N texts, flat: text t owns `bounds[t]:bounds[t + 1]`."""
@@ -219,13 +209,6 @@ def _cuts(
         if j == n:
             break
         i = max(i + 1, j - how.n_shared)
-
-
-def runs(firsts: Ints, sizes: Ints) -> Ints:
-    """`sizes[k]` numbers in a row from `firsts[k]` on, for each k, flat."""
-    ends = np.cumsum(sizes)
-    out: Ints = np.arange(int(sizes.sum())) + np.repeat(firsts - (ends - sizes), sizes)
-    return out
 
 
 def forms_of(encoded: pa.Table) -> pa.ListArray:
