@@ -13,7 +13,7 @@ from __future__ import annotations
 import functools
 import itertools
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import torch
@@ -31,10 +31,11 @@ BLOCK_ROWS = 32
 class _Group(NamedTuple):
     """Pairs of nearly one length that lie side by side in the stream."""
 
-    first: int
-    """First row of the stream."""
-    lengths: tuple[int, ...]
-    """(B,): tokens of each pair."""
+    n_pairs: int
+    longest: int
+    shortest: int
+    runs: tuple[tuple[slice, slice], ...]
+    """Of each run of pairs of one length: its rows of the stream, and its places in the group."""
     is_beyond: Tensor | None
     """(B, 1, L - the shortest): true beyond a pair's end; None where all pairs have the same length."""
 
@@ -64,11 +65,11 @@ def disentangled_attention(
         qkv_3HBLD = _rows_of(group, qkv_T3HD)
         scores_HBLL = _scores(qkv_3HBLD, tables, scale)
         if group.is_beyond is not None:
-            scores_HBLL[..., min(group.lengths) :].masked_fill_(group.is_beyond, -math.inf)
+            scores_HBLL[..., group.shortest :].masked_fill_(group.is_beyond, -math.inf)
         torch.softmax(scores_HBLL, -1, out=scores_HBLL)
         probs_XLL = scores_HBLL.to(v_THD.dtype).flatten(0, 1)
         context_HBLD = torch.bmm(probs_XLL, qkv_3HBLD[2].flatten(0, 1)).view(qkv_3HBLD.shape[1:])
-        for rows, pairs in _same_length(group):
+        for rows, pairs in group.runs:
             of_pairs = out_THD[rows].unflatten(0, (pairs.stop - pairs.start, -1))
             of_pairs.copy_(context_HBLD[:, pairs, : of_pairs.shape[1]].permute(1, 2, 0, 3))
     return out_THD
@@ -77,19 +78,18 @@ def disentangled_attention(
 def _rows_of(group: _Group, qkv_T3HD: Tensor) -> Tensor:
     """(3, H, B, L, D): a group's rows of the stream; 0 beyond a pair's end."""
     n_heads, head_size = qkv_T3HD.shape[2:]
-    shape = (3, n_heads, len(group.lengths), max(group.lengths), head_size)
-    out_3HBLD = qkv_T3HD.new_empty(shape)
-    for rows, pairs in _same_length(group):
+    out_3HBLD = qkv_T3HD.new_empty((3, n_heads, group.n_pairs, group.longest, head_size))
+    for rows, pairs in group.runs:
         of_pairs = qkv_T3HD[rows].unflatten(0, (pairs.stop - pairs.start, -1))
         out_3HBLD[:, :, pairs, : of_pairs.shape[1]] = of_pairs.permute(2, 3, 0, 1, 4)
         out_3HBLD[:, :, pairs, of_pairs.shape[1] :] = 0
     return out_3HBLD
 
 
-def _same_length(group: _Group) -> Iterator[tuple[slice, slice]]:
-    """Rows of the stream, and places in the group, of each run of pairs of one length."""
-    row, place = group.first, 0
-    for length, run in itertools.groupby(group.lengths):
+def _same_length(row: int, lengths: Sequence[int]) -> Iterator[tuple[slice, slice]]:
+    """`_Group.runs` of pairs of these lengths that begin at `row`."""
+    place = 0
+    for length, run in itertools.groupby(lengths):
         n_pairs = len(list(run))
         yield slice(row, row + n_pairs * length), slice(place, place + n_pairs)
         row, place = row + n_pairs * length, place + n_pairs
@@ -197,10 +197,11 @@ def _groups(bounds: tuple[int, ...], most_squares: int) -> tuple[_Group, ...]:
             if not fits or shortest_then < longest_then - longest_then // 16:
                 break
             longest, shortest, hi = longest_then, shortest_then, hi + 1
-        lengths = tuple(length for length, _ in pairs[lo:hi])
+        lengths = [length for length, _ in pairs[lo:hi]]
         is_beyond = None
         if longest > shortest:
             is_beyond = torch.arange(shortest, longest) >= torch.tensor(lengths)[:, None, None]
-        groups.append(_Group(pairs[lo][1], lengths, is_beyond))
+        runs = tuple(_same_length(pairs[lo][1], lengths))
+        groups.append(_Group(hi - lo, longest, shortest, runs, is_beyond))
         lo = hi
     return tuple(groups)
