@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from claimscore.jobs.checkpoint import model_fingerprint
-from claimscore.jobs.config import Config, JudgeCard, fingerprint
+from claimscore.jobs.config import Config, fingerprint
 from claimscore.jobs.layout import TableFile, series_name
 from claimscore.jobs.records import Shard
 from claimscore.jobs.settings import THRESHOLDS, THRESHOLDS_SHOWN, settings_of
@@ -150,7 +150,7 @@ def shard_tasks(
 
 def series_of(config: Config, weights: Weights) -> str:
     """The judge's series: its name and the fingerprint of what gives the probabilities."""
-    return series_name(config.card.name, fingerprint_of(_judge_parts(config, weights)))
+    return series_name(config.card.name, fingerprint_of(_judge_parts(_fingerprints(config), weights)))
 
 
 def generator_of(config: Config, weights: Weights) -> str:
@@ -207,7 +207,7 @@ def table_parts(
     parts["scores"] = {
         "claims": _chained(parts, "claims"),
         "[evidence]": of["[evidence]"],
-        **_judge_parts(config, weights),
+        **_judge_parts(of, weights),
     }
     parts["sample_scores"] = {
         "scores": _chained(parts, "scores"),
@@ -253,10 +253,5 @@ def _chained(parts: Mapping[str, Mapping[str, str]], table: str) -> str:
     return fingerprint_of({**parts[table], "stage version": STAGE_VERSIONS[table]})
 
 
-def _judge_parts(config: Config, weights: Weights) -> dict[str, str]:
-    card: JudgeCard = config.card
-    return {
-        "judge weights": weights.judge,
-        "judge card": fingerprint([list(card.labels), card.max_pair_tokens]),
-        "[judge]": fingerprint(config.judge),
-    }
+def _judge_parts(of: Mapping[str, str], weights: Weights) -> dict[str, str]:
+    return {"judge weights": weights.judge, "judge card": of["judge card"], "[judge]": of["[judge]"]}
