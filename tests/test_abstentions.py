@@ -7,6 +7,20 @@ import pytest
 from claimscore.jobs.abstentions import MOST_CHARS, abstains
 
 ABSTAIN = """
+I do not have specific information about the price of the annual plan.
+Sorry, but I don't have that information.
+I’m sorry, but I do not have enough information to answer the question.
+Unfortunately, we do not have details about the opening hours.
+I couldn't find any information on parental leave in the handbook.
+I do not know.
+I apologize, but I cannot confirm that.
+I am unable to provide information about the merger.
+The provided documents do not mention a cancellation fee.
+The context does not contain information on whether pets are allowed [2].
+Based on the given context, there is no information about when the bridge was built.
+However, there is no mention of a second driver in the passages.
+It is not specified how many rooms the house has.
+The founder's birthplace is not mentioned in the given context.
 The documents do not contain information about nuts.
 The given context does not contain the fee.
 The provided documents do not include the deadline.
@@ -43,6 +57,24 @@ The date of the merger cannot be determined from the context.
 """.strip().splitlines()
 
 ASSERT = """
+There is no evidence that the drug helps children.
+There is no fee for transfers.
+We do not provide information to third parties.
+We cannot provide information about your account over the phone.
+We do not know of a single case in which it failed.
+The material does not contain lead.
+The policy does not cover flood damage.
+It is not included in the price.
+It is not clear whether coffee causes headaches.
+Breakfast is not included in the room rate.
+The ring was not mentioned in the will.
+I do not have information on the fee, but the deposit is refundable.
+The document does not state a fee; the deposit is refundable.
+The text does not address obesity, it does stress exercise.
+I do not have the name of the author because the book is anonymous.
+The documents do not mention a fee, so the transfer is free.
+The document explains how fees are charged.
+I have information about the fee.
 None of the documents mention a fee, which makes it free.
 None of the guests mention a fee.
 The keys the bank lost could not be found in the documents it burned.
@@ -110,7 +142,7 @@ def test_what_only_says_that_it_does_not_know_abstains(text):
     assert abstains(text)
 
 
-@pytest.mark.parametrize("text", ASSERT)
+@pytest.mark.parametrize("text", [*ASSERT, ""])
 def test_what_may_assert_is_judged(text):
     """Of the world, in a second clause, behind a comma, a dash or a character that shows nothing."""
     assert not abstains(text)
