@@ -32,11 +32,8 @@ from claimscore.jobs.hidden import strip_hidden
 
 WORD = re.compile(r"[^\W_]+(?:['’.&-][^\W_]+)*")
 _NUMBER = re.compile(r"(\d+(?:[.,]\d+)*)(?:\s?(%)|[\s-]?([^\W\d_]+))?")
-_RANGE_YEAR = (
-    re.compile(  # its first digit before what stands before it, as in multiples.py: three times as fast
-        r"((\d(?<!\d\d)\d)\d\d\s?[-–/]\s?)(?=\d\d(?!\d|[-–/]\d))"
-    )
-)
+# Its first digit before what stands before it, as in multiples.py: three times as fast.
+_RANGE_YEAR = re.compile(r"((\d(?<!\d\d)\d)\d\d\s?[-–/]\s?)(?=\d\d(?!\d|[-–/]\d))")
 _WEIGHTLESS = STOP | WORDED.keys() | SCALES.keys() | {"percent", "pct"}
 _MAY = re.compile(r"\bMay\b(?!\s+(?:be|not|have)\b)")
 _DIGIT = re.compile(r"\d")
@@ -182,9 +179,8 @@ def origin_fault(claim: Facts, sentence: Facts, source: Facts) -> str | None:
 
     What the sentence holds, the source holds: the source is read only for what a claim has from elsewhere.
     """
-    is_whole = (
-        claim is sentence
-    )  # as most claims of a sentence with one fact: every word and number of it is there
+    # As most claims of a sentence with one fact: every word and number of it is there.
+    is_whole = claim is sentence
     is_own = is_whole or claim.numbers <= sentence.known_numbers
     is_asked = not is_own or _RANGE_YEAR.search(source.text)  # "in 1954-" "57 of them"
     if is_asked and claim.numbers - source.known_numbers:
