@@ -189,7 +189,7 @@ def table_parts(
     parts["quarantine"] = {
         "log content": shard_id,
         "repeated rows": repeated,
-        "[read]": fingerprint(config.read),
+        "[read]": of["[read]"],
     }
     if (
         not config.privacy.store_text

@@ -20,12 +20,14 @@ from claimscore.jobs.store import Store
 WEEK_DAYS = 7
 """The days before a day that it should be comparable with: what alert and report look at first."""
 _STAGE = "stage version"
-_TABLES = ("claims", "scores", "referee", "verdicts", "answers")
+_TABLES = ("quarantine", "claims", "scores", "referee", "verdicts", "answers")
+_OF_NO_SERIES = ("quarantine", "claims")
 _NOT_HOW = frozenset(
     {
         "log",
         "log content",
         "repeated rows",
+        "[privacy]",
         "claims",
         "scores",
         "verdicts",
@@ -35,7 +37,9 @@ _NOT_HOW = frozenset(
     }
 )
 """Parts of a manifest (plan.table_parts) that name what a table was made from; and those that move no rate that days
-are compared by: the policy, which moves actions, and the resampling, which moves intervals."""
+are compared by: the policy, which moves actions, the resampling, which moves intervals, and whether texts are kept."""
+_READING = frozenset({"[read]", f"{VERSION}quarantine"})
+"""Parts that an evaluation of an earlier version did not write down: they tell two recipes apart where both have them."""
 
 Recipe = Mapping[str, str]
 """Section, card or weights, or `version of the <table>` -> its fingerprint; empty where a day has no answers."""
@@ -93,6 +97,7 @@ def differing(before: Recipe, now: Recipe, kept: Known) -> list[str]:
     if not before or not now:
         return []
     held = (before.keys() | now.keys()) - _NOT_HOW  # an evaluation of an earlier version may bring more
+    held -= _READING - (before.keys() & now.keys())
     names = [name for name in held if before.get(name) != now.get(name)]
     if not (settings.thresholds(before, kept) and settings.thresholds(now, kept)):
         kept = {key: value for key, value in kept.items() if key != before.get(THRESHOLDS)}
@@ -107,11 +112,10 @@ def recipe(store: Store, series: str, day: str) -> Recipe:
     if not shards:
         return {}
     shard = shards[0].shard_id
-    files = {table: TableFile(table, day, shard, series) for table in _TABLES if table != "claims"}
-    files |= {
-        "claims": TableFile("claims", day, shard),
-        "metrics": TableFile("metrics", day, "metrics", series),
+    files = {
+        table: TableFile(table, day, shard, None if table in _OF_NO_SERIES else series) for table in _TABLES
     }
+    files["metrics"] = TableFile("metrics", day, "metrics", series)
     parts = {table: _parts(store, file) for table, file in files.items() if table != "referee"}
     if "referee" in parts["verdicts"]:
         parts["referee"] = _parts(store, files["referee"])

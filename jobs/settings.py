@@ -47,7 +47,7 @@ _KEYS = {
 def settings_of(config: Config) -> dict[str, Any]:
     """Part of a manifest -> the section, card or list whose fingerprint it is."""
     thresholds, card, checker = Thresholds.of(config), config.card, config.checker_card
-    sections = ("segment", "citations", "decompose", "evidence", "judge", "triage", "referee")
+    sections = ("read", "segment", "citations", "decompose", "evidence", "judge", "triage", "referee")
     return {f"[{name}]": getattr(config, name) for name in sections} | {
         "checker card": [list(checker.labels), checker.max_pair_tokens],
         "judge card": [list(card.labels), card.max_pair_tokens],

@@ -64,6 +64,10 @@ def otherwise(folder: Path, series: str) -> dict[str, list[str]]:
             ["[decompose] checker_entails 0.9 -> 0.5", "[evidence] max_windows 5 -> 6"],
         ),
         (
+            ('read.columns={ topic = "prompt_version" }',),
+            ['[read] columns {"topic": ["prompt_version"]} -> {}'],
+        ),
+        (
             ("store.max_unscored_fraction=0.9", "policy.refuse_below=0.1", "metrics.seed=7"),
             None,
         ),  # decide nothing of a rate
@@ -104,6 +108,14 @@ def test_what_moves_no_rate_is_no_difference_in_an_old_evaluation():
     now = {"[verdicts]": "v"}
 
     assert differing(now | {"[metrics]": "m"}, now, {}) == []
+
+
+def test_an_old_evaluation_that_kept_no_columns_is_compared():
+    """Its recipe has neither `[read]` nor the version of the quarantine; two that have them differ where they do."""
+    old, now = {"[verdicts]": "v"}, {"[verdicts]": "v", "[read]": "r", "version of the quarantine": "1"}
+
+    assert differing(old, now, {}) == []
+    assert differing(now | {"[read]": "other"}, now, {}) == ["[read]"]
 
 
 def test_another_version_of_a_stage_is_named(tmp_path: Path, monkeypatch):

@@ -33,7 +33,7 @@ def test_every_section_of_a_manifest_is_kept(tmp_path: Path):
             if "[" in name or "card" in name
         ]
         missing = {name for name, value in named if value not in kept}
-        assert missing == {"[read]", "[policy]"}
+        assert missing == {"[policy]"}
     before, now = (fingerprint(settings.settings_of(config)[settings.THRESHOLDS]) for config in (one, other))
     assert settings.changes(settings.THRESHOLDS, before, now, kept) == ["entailment threshold 0.8 -> 0.85"]
 
