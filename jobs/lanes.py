@@ -7,8 +7,10 @@ faster, on two that others use as well 1.9 times in fp32. Knows no model and no 
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from typing import TypeVar
 
 W = TypeVar("W")
@@ -30,14 +32,43 @@ def in_lanes(run: Callable[[W], R], works: Sequence[W], n_lanes: int) -> Iterato
         return
     import torch  # noqa: PLC0415 - seconds; who makes lanes has it loaded
 
-    n_threads, n_lanes = torch.get_num_threads(), min(n_lanes, len(works))
-    with ThreadPoolExecutor(n_lanes, "lane", initializer=torch.set_num_threads, initargs=(1,)) as pool:
+    n_lanes = min(n_lanes, len(works))
+    with (
+        _kept.setting(torch.get_num_threads, torch.set_num_threads),
+        ThreadPoolExecutor(n_lanes, "lane", initializer=torch.set_num_threads, initargs=(1,)) as pool,
+    ):
         try:
             yield from zip(works, pool.map(run, works), strict=True)
         finally:
             pool.shutdown(cancel_futures=True)
-            # What a lane sets is what later threads of the process begin with.
-            torch.set_num_threads(n_threads)
+
+
+class _Kept:
+    """The setting of torch's threads from before the first lanes of the process, set again after the last.
+
+    What a lane sets is what later threads of the process begin with; lanes begun beside others would take the 1 of
+    those for the setting, and leave it.
+    """
+
+    def __init__(self) -> None:
+        self._lock, self._n_users, self._found = threading.Lock(), 0, 0
+
+    @contextmanager
+    def setting(self, get: Callable[[], int], put: Callable[[int], None]) -> Iterator[None]:
+        with self._lock:
+            self._n_users += 1
+            if self._n_users == 1:
+                self._found = get()
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._n_users -= 1
+                if not self._n_users:
+                    put(self._found)
+
+
+_kept = _Kept()
 
 
 def budget_of(n_tokens: int, n_lanes: int, most: int, least: int = 128) -> int:

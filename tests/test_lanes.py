@@ -47,6 +47,24 @@ def test_a_later_thread_begins_with_the_setting_from_before():
         torch.set_num_threads(before)
 
 
+def test_lanes_begun_beside_others_leave_the_setting_from_before():
+    """Two judges of one process, each in a thread: the second's lanes begin while the first's have set theirs, and end later."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(3)
+    try:
+        with ThreadPoolExecutor(1) as beside:
+            first = in_lanes(lambda k: k, [0, 1], 2)
+            next(first)
+            second = in_lanes(lambda k: k, [0, 1], 2)
+            beside.submit(next, second).result()
+            first.close()
+            beside.submit(second.close).result()
+        with ThreadPoolExecutor(1) as later:
+            assert later.submit(torch.get_num_threads).result() == 3
+    finally:
+        torch.set_num_threads(before)
+
+
 def test_one_work_stays_in_this_thread_with_all_its_threads():
     """There is nothing beside which it could run."""
     (found,) = in_lanes(lambda _: threading.current_thread(), [0], 4)
