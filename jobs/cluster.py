@@ -408,7 +408,7 @@ class _Calls:
             nonlocal is_first
             if is_first:
                 since = time.time()
-                with self._under_way("loading", 0):
+                with self._under_way(f"loading {role}", 0):
                     began, ended = load()
                 self.loading_s += max(0.0, ended - max(began, since))
                 is_first = False

@@ -99,8 +99,8 @@ def _doing(counts: Mapping[str, int]) -> str:
     ]
     if said:
         return ", ".join(said)
-    if counts.get("loading_open"):
-        return "models load"
+    if loading := [role for role, _ in _PHASES if counts.get(f"loading {role}_open")]:
+        return f"models load: {', '.join(loading)}"
     return "tables are made" if any(counts.values()) else "the log is read"
 
 

@@ -439,12 +439,12 @@ def test_a_run_shows_that_models_load(monkeypatch: pytest.MonkeyPatch, capsys: p
     with progress.RunProgress(DATE, 3) as shown:
         for second in range(0, 80, 2):
             now["s"] = float(second)
-            shown.show({"shards": 0, "loading_open": 1})
+            shown.show({"shards": 0, "loading judge_open": 1})
         now["s"] += 1
         shown.show({"shards": 1, "claims": 12})
 
     lines = capsys.readouterr().err.splitlines()
-    assert lines[0] == f"{DATE}: 0/3 shards, models load, 0 s"
+    assert lines[0] == f"{DATE}: 0/3 shards, models load: judge, 0 s"
     assert [line.split(", ")[-1] for line in lines] == ["0 s", "16 s", "32 s", "48 s", "64 s", "79 s"]
     assert lines[-1] == f"{DATE}: 1/3 shards, tables are made, 79 s"
 

@@ -21,8 +21,8 @@ def test_a_run_names_its_phase_and_counts_in_it(monkeypatch: pytest.MonkeyPatch)
     seen = []
     for counts in (
         {},
-        {"loading_open": 2},
-        {"decomposer": 7, "decomposer_of": 402, "decomposer_open": 1, "loading_open": 1},
+        {"loading decomposer_open": 2, "loading checker_open": 1},
+        {"decomposer": 7, "decomposer_of": 402, "decomposer_open": 1, "loading judge_open": 1},
         {"decomposer": 402, "decomposer_of": 402, "judge": 1_300, "judge_of": 2_000, "judge_open": 2},
     ):
         screen = io.StringIO()
@@ -34,7 +34,7 @@ def test_a_run_names_its_phase_and_counts_in_it(monkeypatch: pytest.MonkeyPatch)
         seen,
         (
             "the log is read",
-            "models load",
+            "models load: decomposer, checker",
             "claims are made: 7 of 402 sentences",
             "pairs are judged: 1,300 of 2,000",
         ),
