@@ -25,14 +25,16 @@ from claimscore.jobs.store import Store
 
 _SHOWN_FLIPS = 30
 _SHOWN_METRICS = (
-    "groundedness",
     "hallucination_rate",
+    "groundedness",
     "citation_precision",
     "refusal_rate",
     "over_refusal_rate",
     "refusal_correctness",
     "unscored_rate",
 )
+_TELLING = ("hallucination_rate", "groundedness")
+_SHOWN_VERSIONS = 10
 
 
 def print_run(report: dict[str, Any]) -> None:
@@ -88,21 +90,41 @@ def print_next(report: dict[str, Any], *, out: str, is_current: bool) -> None:
 
 
 def _print_metrics(rates: list[dict[str, Any]], console: Console) -> None:
-    # A log without prompt versions has one group of none: the rates of all once more.
-    told = [row for row in rates if row["grouping"] == "all" or row["prompt_version"] is not None]
-    shown = [row for row in told if row["metric"] in _SHOWN_METRICS and row["denominator"]]
-    shown.sort(key=lambda row: (_SHOWN_METRICS.index(row["metric"]), row["prompt_version"] or ""))
+    """The rates of the day; where it has prompt versions, the two that tell them apart, worst first."""
+    of_all = {row["metric"]: row for row in rates if row["grouping"] == "all" and row["denominator"]}
     rows = [
-        [
-            row["metric"],
-            row["prompt_version"] or "all",
-            percent(row["value"]),
-            interval(row["low"], row["high"]),
-            f"{row['denominator']:,.0f} {row['per']}",
-        ]
-        for row in shown
+        [name, *_value(of_all[name]), f"{of_all[name]['denominator']:,.0f} {of_all[name]['per']}"]
+        for name in _SHOWN_METRICS
+        if name in of_all
     ]
-    table("Rates", ["metric", "prompt", "value", "95% interval", "of"], rows, console=console)
+    table("Rates", ["metric", "value", "95% interval", "of"], rows, console=console)
+    # A log without prompt versions has one group of none: the rates of all once more.
+    versions: dict[str, dict[str, dict[str, Any]]] = {}
+    for row in rates:
+        if row["grouping"] == "prompt_version" and row["prompt_version"] is not None and row["denominator"]:
+            versions.setdefault(row["prompt_version"], {})[row["metric"]] = row
+    if versions:
+        _print_versions(versions, console)
+
+
+def _print_versions(versions: dict[str, dict[str, dict[str, Any]]], console: Console) -> None:
+    def hallucinated(version: str) -> float:
+        return float(versions[version].get("hallucination_rate", {"value": -1})["value"])
+
+    worst = sorted(sorted(versions), key=hallucinated, reverse=True)
+    rows = [
+        [version, *(cell for name in _TELLING for cell in _value(versions[version].get(name)))]
+        for version in worst[:_SHOWN_VERSIONS]
+    ]
+    columns = [column for name in _TELLING for column in (name, "95% interval")]
+    table("By prompt version", ["prompt", *columns], rows, console=console)
+    if more := len(worst) - len(rows):
+        console.print(f"and {more:,} versions more, none worse: they stand in the report", highlight=False)
+
+
+def _value(row: dict[str, Any] | None) -> list[str | None]:
+    """A rate and its interval as two cells; of none, nothing in both."""
+    return [None, None] if row is None else [percent(row["value"]), interval(row["low"], row["high"])]
 
 
 def print_plan(document: dict[str, Any]) -> None:

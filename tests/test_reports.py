@@ -152,6 +152,43 @@ def test_no_command_leads_elsewhere(out: str, is_told: bool, capsys: pytest.Capt
     assert capsys.readouterr().out == (line if is_told else "")
 
 
+def rate(metric: str, value: float, version: str | None = None) -> dict[str, Any]:
+    """A METRICS row of all answers, or of those of a prompt version."""
+    of = {"grouping": "prompt_version" if version else "all", "prompt_version": version, "per": "answers"}
+    return {"metric": metric, "value": value, "low": 0.0, "high": 1.0, "denominator": 9, **of}
+
+
+def test_a_run_with_many_prompt_versions_tells_the_worst(capsys: pytest.CaptureFixture[str]):
+    """A line a rate and a line a version, the most hallucinated first and ten at most; one without judged answers is last."""
+    told = [rate("hallucination_rate", 0.5), rate("groundedness", 0.8), rate("deliver_rate", 0.3)]
+    told += [rate("hallucination_rate", k / 20, f"p{k:02}") for k in range(12)]
+    told += [rate("groundedness", 1 - k / 20, f"p{k:02}") for k in range(1, 12)] + [
+        rate("groundedness", 0, "q")
+    ]
+    told += [
+        row | {"grouping": "prompt_version+model+topic", "value": 0.99}
+        for row in told
+        if row["prompt_version"]
+    ]
+
+    reports.print_run(finished_in("out") | {"metrics": told})
+    printed = capsys.readouterr().out
+    reports.print_run(finished_in("out") | {"metrics": told[-1:] + told[:1]})
+
+    lines = [line.split() for line in printed.splitlines()]
+    assert [
+        line[:2] for line in lines if line[:1] in (["hallucination_rate"], ["groundedness"], ["deliver_rate"])
+    ] == [
+        ["hallucination_rate", "50.0%"],
+        ["groundedness", "80.0%"],
+    ]
+    versions = [line for line in lines if line[:1] and line[0][1:].isdigit()]
+    assert [line[0] for line in versions] == [f"p{k:02}" for k in range(11, 1, -1)]
+    assert (versions[0][1], versions[0][5]) == ("55.0%", "45.0%")
+    assert "and 3 versions more" in printed
+    assert "By prompt version" not in capsys.readouterr().out
+
+
 def test_a_chunk_id_of_blanks_hides_no_evidence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     """An id may begin with more blanks than a terminal has columns: what hangs under it still has room."""
     chunk = {
