@@ -37,7 +37,7 @@ _TEXTS = (
 )
 _CANNOT = r"(?:do not|don't|does not|doesn't|cannot|can't|can not|could not|couldn't|(?:am|are|is|was|were) (?:unable|not able) to|wasn't able to)"
 _OPENING = (
-    r"(?:(?:i apologi[sz]e|(?:(?:i'm|i am|we're|we are) )?+(?:very |so |truly )?+sorry|unfortunately|sadly|however|additionally"
+    r"(?:(?:i apologi[sz]e|(?:(?:i'm|i am|we're|we are) )?+(?:very |so |truly )?+sorry|unfortunately|sadly|however|therefore|thus|additionally"
     rf"|again|also|overall|(?:based on|according to|from|in) {_DOCUMENTS})(?:,? (?:but|that))?+,? ){{0,3}}+"
 )
 _TOLD = r"(?:mentioned|stated|specified|indicated)"
@@ -48,7 +48,7 @@ _END = r"(?:\W*$)"
 # After "information": no word that makes it another thing, such as an information desk, and no "that suggests".
 _TOPIC = (
     rf"(?:{_END}|,? (?:about|on|regarding|concerning|related|relating|for|of|as to|at (?:this|the) (?:time|moment)|available"
-    rf"|provided|given|specifically|directly|needed|necessary|required|either|here|yet|to answer|to (?:the|your|this|that) (?:question|query|request)|{_ASKED}|(?:in|within|from) {_DOCUMENTS}))"
+    rf"|provided|given|specifically|directly|needed|necessary|required|either|here|yet|to (?:answer|provide an? (?:brief |clear |definitive |complete )?answer)|to (?:the|your|this|that) (?:question|query|request)|{_ASKED}|(?:in|within|from) {_DOCUMENTS}))"
 )
 _MENTION = (  # "no mention of slavery in the constitution" is about the constitution
     rf"mentions? (?:of|about|regarding|concerning) (?!.*\b(?:in|within|by) (?!{_DOCUMENTS})(?:the|this|that|his|her|its|their)\b)"
@@ -69,11 +69,29 @@ _FORMS: Final = (  # "we do not provide information to others" is a rule of a fi
     rf"there(?:'s| is| was| are) (?:no|not any) {_ANY}{_MENTION}",
     rf"it(?:'s| is| was) not {_ADVERB}{_TOLD}\b(?: (?:explicitly|specifically|directly|clearly))?(?={_END}| (?:about\b|{_ASKED}|(?:in|by) {_DOCUMENTS}(?:{_END}| {_ASKED})))",
 )
-_SAYS = re.compile(f"{_OPENING}(?:{'|'.join(_FORMS)})")
+_BY_DOCUMENTS = (  # what follows is of them alone, where it would be of the world without it
+    rf"(?:(?:unfortunately|however|therefore|thus|so|additionally),? )?+(?:based (?:only |solely )?on|according to|from|in)"
+    rf" (?:the information (?:(?:given|provided|available|found) )?in )?{_DOCUMENTS},? "
+)
+_IS_NOT_POSSIBLE = (
+    r"it(?:'s| is| was) (?:not possible|impossible) to (?:determine|confirm|verify|say|tell|answer|(?:provide|give) (?:an?|the)"
+    r" (?:exact|precise|direct|definitive|specific|clear|brief|complete) (?:answer|number|percentage|figure|date|amount|estimate))\b"
+)
+_FORMS_BY_DOCUMENTS: Final = (
+    _IS_NOT_POSSIBLE,
+    rf"it (?:cannot|can't|can not|could not) be {_ADVERB}(?:determined|confirmed|verified|said|answered)\b",
+    r"there(?:'s| is| was) no (?:clear )?indication (?:that|whether|of)\b",
+)
+_SAYS = re.compile(f"{_OPENING}(?:{'|'.join(_FORMS)})|{_BY_DOCUMENTS}(?:{'|'.join(_FORMS_BY_DOCUMENTS)})")
 _NOT_TOLD = re.compile(  # "X is not mentioned in the given context"
     rf"{_OPENING}(?P<what>[^,;:]{{3,160}}?) (?:(?:(?:is|are|was|were) not|isn't|aren't|wasn't|weren't) {_ADVERB}(?:(?:{_TOLD}|described|discussed) (?:in|by)"
     r"|(?:provided|given|included|available|found) in)"
-    rf"|(?:cannot|can't|can not|could not|couldn't) be {_ADVERB}(?:found in|(?:determined|answered|confirmed) (?:from|with|by|based on))) {_DOCUMENTS}\W*$"
+    rf"|(?:cannot|can't|can not|could not|couldn't) be {_ADVERB}(?:found in|(?:determined|answered|confirmed) (?:from|with|by|based on))"
+    rf"|(?:(?:is|was) (?:unclear|not clear) (?:from|in))) {_DOCUMENTS}\W*$"
+)
+_NOT_TOLD_BY = re.compile(  # "Based on the given context, X is not mentioned"
+    rf"{_BY_DOCUMENTS}(?P<what>[^,;:]{{3,160}}?) (?:(?:(?:is|are|was|were) not|isn't|aren't|wasn't|weren't) {_ADVERB}(?:{_TOLD}|described|discussed)"
+    rf"|(?:cannot|can't|can not|could not|couldn't) be {_ADVERB}(?:determined|found|answered|confirmed)|(?:is|was) (?:unclear|not clear)){_END}$"
 )
 _GOES_ON = re.compile(  # what follows asserts, or may
     r"[;:/|<>=~{}…]|\.\.|[.!?]\W{0,60}\s\w| [-–—]+ |—|\((?!\w{1,12}\))"
@@ -110,10 +128,10 @@ def abstains(text: str) -> bool:
         if _GOES_ON.search(rest) or (bare.rfind("we ", 0, says.end()) >= 0 and _FIRM.search(rest)):
             return False
         asks = _CLAUSE.match(rest)
-        if asks or says[0].endswith((" whether", " if")):
+        if asks or says[0].endswith((" whether", " if", " that")):
             return _is_one_clause(rest[asks.end() if asks else 0 :])
         return not _VERBS.search(rest)
-    if told := _NOT_TOLD.match(bare):
+    if told := _NOT_TOLD.match(bare) or _NOT_TOLD_BY.match(bare):
         what = told["what"]
         asked = re.match(_ASKED, what)
         is_topic = _is_one_clause(what[asked.end() :]) if asked else not _VERBS.search(what)

@@ -54,6 +54,16 @@ This information is not available in the documents.
 None of the documents mention a second driver.
 The answer cannot be found in the provided documents.
 The date of the merger cannot be determined from the context.
+Based on the provided context, the Caspian Sea is not mentioned.
+Based on the given contexts, it is not possible to provide an exact percentage of Asians living in Canada.
+Based on the given context, it is not possible to provide a direct answer to the question of whether rents fall.
+Based on the given context, it is not possible to determine whether periods will cease on the pill.
+Based on the given context, there is no indication that the girl has super powers.
+Based on the given context, the author's first invention cannot be determined.
+The largest producer of rye is unclear from the given context.
+Therefore, based on the documents, it cannot be determined whether the sea is salt water.
+Therefore, there is not enough information to provide a brief answer to the question.
+Based on the information given in the provided contexts, it is not possible to provide an exact number of parks.
 """.strip().splitlines()
 
 ASSERT = """
@@ -133,6 +143,22 @@ The deadline is Friday (this is not stated in the documents).
 Paris is the capital of Germany and its mayor is not mentioned in the documents.
 The head who was convicted of fraud is not mentioned in the documents.
 Electricity is not provided by these sources.
+There is no indication that the drug helps children.
+It is not possible to determine whether there is life on Mars.
+It cannot be determined who built the temple.
+The cause of the fire was unclear.
+Therefore, there is no evidence of life on Mars.
+Thus the ring was not mentioned in the will.
+In court, the fee was not mentioned.
+Based on the given context, it is not possible to get a refund.
+Based on the given context, it is not possible to provide a service to minors.
+Based on the given context, there is no indication that the bank is solvent and it is broke.
+Based on the given context, the fee is 5% and is not mentioned.
+Based on the given context, the head who was convicted is not mentioned.
+Based on the given context, the fee is not mentioned but the deposit is.
+Based on the given context, the fee is not mentioned in the contract.
+According to the documents, the patient was not described as ill.
+From the documents the bank burned, the culprit cannot be determined.
 """.strip().splitlines()
 
 
