@@ -108,7 +108,9 @@ def _read_footer(fs: pyarrow.fs.FileSystem, file: str) -> _Footer:
         size = source.size()
         tail = source.read_at(min(size, _TAIL_BYTES), max(0, size - _TAIL_BYTES))
         if tail[-4:] != b"PAR1":
-            raise InputError(f"its {size} bytes end in {tail[-4:]!r}, not in b'PAR1'")
+            lines = source.read_at(1, 0) == b"{"
+            how = " (JSON lines? polars.read_ndjson(FILE).write_parquet(FILE) makes one)" if lines else ""
+            raise InputError(f"its {size} bytes end in {tail[-4:]!r}, not in b'PAR1'{how}")
         n_bytes = int.from_bytes(tail[-_END_BYTES:-4], "little") + _END_BYTES
         if n_bytes > size:
             raise InputError(f"its footer claims {n_bytes} bytes of {size}")

@@ -117,6 +117,18 @@ def test_a_bad_file_is_named_in_one_line_and_the_others_are_planned(tmp_path, da
     assert "\n" not in error
 
 
+def test_json_lines_are_told_the_way_to_parquet(tmp_path):
+    """The commonest log that is no Parquet; an empty file is only named."""
+    lines, empty = tmp_path / "log.jsonl", tmp_path / "empty.parquet"
+    lines.write_text('{"request_id": "r", "answer": "The fee is 5 euros."}\n')
+    empty.touch()
+
+    _, [(_, of_lines), (_, of_empty)] = plan_shards(LOCAL, [str(lines), str(empty)], 10)
+
+    assert "polars.read_ndjson(FILE).write_parquet(FILE)" in of_lines
+    assert "polars" not in of_empty
+
+
 def test_a_missing_file_is_an_error_line(tmp_path):
     """A file that vanished between listing and planning does not end the plan."""
     shards, [(_, error)] = plan_shards(LOCAL, [str(tmp_path / "gone.parquet")], 10)
