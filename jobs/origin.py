@@ -202,7 +202,23 @@ def origin_fault(claim: Facts, sentence: Facts, source: Facts) -> str | None:
     n_borrowed += len(claim.numbers - sentence.known_numbers)
     if n_borrowed > len(stems & sentence.content):
         return "drift"
+    if _says_again(claim, sentence):
+        return "repeated_word"
     return "new_name" if _has_new_subject(claim, sentence, source) else None
+
+
+def _says_again(claim: Facts, sentence: Facts) -> bool:
+    """Whether a word of the claim, no name, stands in it more often than in its sentence: "The locker is in the locker".
+
+    A small LLM puts one thing of a sentence in the place of another, and no other rule sees it. Of 17,305 claims that
+    people wrote 27 have such a word, half of them two claims in one or no good ones.
+    """
+    words = [token.lower() for token in claim.tokens]
+    if len(set(words)) == len(words):
+        return False
+    of_sentence = [token.lower() for token in sentence.tokens]
+    again = {word for word in words if len(word) > 2 and words.count(word) > 1} - _WEIGHTLESS - claim.names
+    return any(not word[0].isdigit() and words.count(word) > of_sentence.count(word) for word in again)
 
 
 def coverage_fault(claims: list[Facts], sentence: Facts, *, is_truncated: bool = False) -> str | None:

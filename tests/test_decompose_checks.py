@@ -25,6 +25,7 @@ sentence = _stub.sentence
         ([*FEE_CLAIMS, "Zenith Bank waives the annual fee."], "new_name"),
         ([*FEE_CLAIMS, "The annual fee is not refunded."], "new_negation"),
         ([*FEE_CLAIMS, "Lounge access comes with unlimited visits."], "drift"),
+        ([*FEE_CLAIMS, "The fee is waived by the fee."], "repeated_word"),
         (FEE_CLAIMS[:1], "lost_number"),
         (["x" * 240], "too_long"),
         (["The annual fee waived at a spend of Rs 3 lakh.", "The fee is Rs 2,999."], "lost_verb"),
@@ -122,6 +123,31 @@ def test_a_name_may_come_from_the_context_but_a_fact_may_not():
 
     assert outcome_of(text, good, context=context) == "ok"
     assert outcome_of(text, leak, context=context) == "drift"
+
+
+@pytest.mark.parametrize(
+    ("text", "claim", "expected"),
+    [
+        (
+            "A parcel waits in the locker for 7 days and is then sent back.",
+            "The locker is in the locker for 7 days.",
+            "repeated_word",
+        ),
+        (
+            "The bank pays 5 euros a day or 50 euros a month.",
+            "The bank pays 5 euros a day or 50 euros a month.",
+            "ok",
+        ),
+        (
+            "She left Richmond Hill High School, in Richmond.",
+            "Richmond Hill High School is in Richmond.",
+            "lost_content",
+        ),
+    ],
+)
+def test_a_word_said_again_is_another_thing_in_its_place(text, claim, expected):
+    """But what the sentence says twice, or names, is no fault."""
+    assert outcome_of(text, reply(claim)) == expected
 
 
 def test_a_truncated_reply_is_kept_where_nothing_was_lost():
