@@ -208,17 +208,22 @@ def origin_fault(claim: Facts, sentence: Facts, source: Facts) -> str | None:
 
 
 def _says_again(claim: Facts, sentence: Facts) -> bool:
-    """Whether a word of the claim, no name, stands in it more often than in its sentence: "The locker is in the locker".
+    """Whether a word of the claim stands in it more often than in its sentence, a name thrice: "The locker is in the locker".
 
-    A small LLM puts one thing of a sentence in the place of another, and no other rule sees it. Of 17,305 claims that
-    people wrote 27 have such a word, half of them two claims in one or no good ones.
+    A small LLM puts one thing of a sentence in the place of another, or cannot stop, and a checker of its size believes
+    it. Of the demo's replies to 267 logged sentences 23 hold such a claim, 22 of them wrong; of 17,305 claims that people
+    wrote 29 do, half of them two claims in one or no good ones.
     """
     words = [token.lower() for token in claim.tokens]
     if len(set(words)) == len(words):
         return False
     of_sentence = [token.lower() for token in sentence.tokens]
-    again = {word for word in words if len(word) > 2 and words.count(word) > 1} - _WEIGHTLESS - claim.names
-    return any(not word[0].isdigit() and words.count(word) > of_sentence.count(word) for word in again)
+    again = {word for word in words if len(word) > 2 and words.count(word) > 1} - _WEIGHTLESS
+    return any(
+        words.count(word) > max(of_sentence.count(word), 2 if word in claim.names else 1)
+        for word in again
+        if not word[0].isdigit()
+    )
 
 
 def coverage_fault(claims: list[Facts], sentence: Facts, *, is_truncated: bool = False) -> str | None:

@@ -143,10 +143,15 @@ def test_a_name_may_come_from_the_context_but_a_fact_may_not():
             "Richmond Hill High School is in Richmond.",
             "ok",
         ),
+        (
+            "We show it in Streamlit.",
+            "We show Streamlit's Streamlit's Streamlit's Streamlit.",
+            "repeated_word",
+        ),
     ],
 )
 def test_a_word_said_again_is_another_thing_in_its_place(text, claim, expected):
-    """But what the sentence says twice, or names, is no fault."""
+    """But what the sentence says twice, or names once more, is no fault."""
     assert outcome_of(text, reply(claim)) == expected
 
 
