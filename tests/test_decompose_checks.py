@@ -144,8 +144,8 @@ def test_a_name_may_come_from_the_context_but_a_fact_may_not():
             "ok",
         ),
         (
-            "We show it in Streamlit.",
-            "We show Streamlit's Streamlit's Streamlit's Streamlit.",
+            "We generate a histogram with NumPy and then we show it in Streamlit.",
+            "We generate a histogram with NumPy and show Streamlit's Streamlit's Streamlit's Streamlit.",
             "repeated_word",
         ),
     ],
