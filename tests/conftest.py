@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import make_demo_log
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -18,18 +20,49 @@ def pytest_addoption(parser):
     parser.addoption("--slow", action="store_true", help="run the tests marked slow too")
 
 
-def pytest_collection_modifyitems(config, items):
-    """Leave the slow tests out, and say so; the demo's run goes first.
+LONGEST = (
+    *(
+        "test_demo_run.py",
+        "test_faulty_s3.py",
+        "test_hostile.py",
+        "test_cluster_run.py",
+        "test_triton_attention.py",
+    ),
+    *("test_cluster.py", "test_evaluate.py", "test_ray_kills.py", "test_gpu_suite.py", "test_bench_smoke.py"),
+    *(
+        "test_regex_time.py",
+        "test_triton_compile.py",
+        "test_changing_log.py",
+        "test_monsters.py",
+        "test_gate.py",
+    ),
+)
+"""The files of half a minute and more, longest first: one that begins last is waited for by the cores alone.
 
-    It keeps the cores busy for three minutes, and the stores and kills that come next mostly wait: side by side they take as
-    long as the longer of the two.
-    """
-    items.sort(key=lambda item: item.path.name != "test_demo_run.py")
+The demo's run keeps the cores busy, and the store with faults beside it mostly waits.
+"""
+
+
+def pytest_collection_modifyitems(config, items):
+    """Leave the slow tests out, and say so; the longest files go first."""
+    at = {name: k for k, name in enumerate(LONGEST)}
+    items.sort(key=lambda item: at.get(item.path.name, len(at)))
     if not config.getoption("--slow"):
         skip = pytest.mark.skip(reason="slow: run with --slow")
         for item in items:
             if "slow" in item.keywords:
                 item.add_marker(skip)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def no_power_loss():
+    """Fsync does nothing in the tests' own process: no test can see what it is for, and the suite waits thousands of times.
+
+    That it is called, and what follows where it fails, is tried by tests that put their own in its place.
+    """
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "fsync", lambda _: None)
+        yield
 
 
 @pytest.fixture(scope="session")

@@ -21,7 +21,7 @@ COMMANDS = ("calibrate", "canary", "doctor", "label")
 def complete(**variables: str) -> str:
     """What the installed command prints to a shell that asks."""
     done = subprocess.run(
-        [SCRIPT], env=os.environ | variables, capture_output=True, text=True, check=False, timeout=60
+        [SCRIPT], env=os.environ | variables, capture_output=True, text=True, check=False, timeout=300
     )
     return done.stdout
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from types import SimpleNamespace
 
 import golden_fixture
 import jobs_fixture
 import pytest
 from polars.exceptions import PanicException
 
-from claimscore.jobs import cluster, inprocess, operate, pipeline
+from claimscore.jobs import cluster, inprocess, operate, pipeline, progress
 from claimscore.jobs.config import Config
 from claimscore.jobs.errors import InputError
 from claimscore.jobs.store import Store
@@ -138,8 +139,9 @@ def test_the_rows_of_all_days_count(job: Config, tmp_path: Path, monkeypatch):
     assert executed.n_tasks == 2
 
 
-def test_a_terminal_sees_shards_and_hears_of_no_ray(job: Config, capsys):
-    """A line a shard where there is no terminal."""
+def test_a_terminal_sees_shards_and_hears_of_no_ray(job: Config, capsys, monkeypatch: pytest.MonkeyPatch):
+    """A line a shard where there is no terminal; the clock of the lines stands still, or a busy machine's would show."""
+    monkeypatch.setattr(progress, "time", SimpleNamespace(monotonic=lambda: 0.0))
     list(operate.run_days(changed(job, THRESHOLD), [DATE]))
 
     assert capsys.readouterr().err.splitlines() == [

@@ -150,11 +150,11 @@ def test_a_night_without_a_judged_claim_has_a_page(night):
 
 
 def test_ten_thousand_flagged_claims_stay_small():
-    """Under 15 MB, made within 20 s, and the cap is told where more are flagged."""
+    """Under 15 MB, made within 20 s of CPU time, and the cap is told where more are flagged."""
     night = fixture.large_night(10_400)
-    begin = time.perf_counter()
+    begin = time.process_time()
     page = rendered(night)
-    took = time.perf_counter() - begin
+    took = time.process_time() - begin
 
     assert len(page.encode()) < 15_000_000
     assert took < 20
