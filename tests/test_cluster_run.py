@@ -47,7 +47,7 @@ def ray_folder():
 
 def n_started(ray_folder):
     """How often Ray was started so far."""
-    return len([path for path in ray_folder.glob("session_*") if not path.is_symlink()])
+    return len([path for path in (ray_folder / "ray").glob("session_*") if not path.is_symlink()])
 
 
 @pytest.fixture(scope="module")

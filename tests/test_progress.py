@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import types
-from types import SimpleNamespace
 
 import pytest
 from rich.console import Console
@@ -50,7 +49,7 @@ def test_a_run_names_its_phase_and_counts_in_it(monkeypatch: pytest.MonkeyPatch)
 def test_a_line_of_a_log_is_one_line(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
     """Where stderr is no terminal nothing is broken at a width that nobody has."""
     monkeypatch.setenv("COLUMNS", "30")
-    monkeypatch.setattr(progress, "time", SimpleNamespace(monotonic=lambda: 0.0))
+    monkeypatch.setattr(progress, "time", types.SimpleNamespace(monotonic=lambda: 0.0))
     with progress.RunProgress(DATE, 4) as shown:
         shown.say("starting Ray and loading models")
         shown.show({"shards": 1, "judge": 7, "judge_of": 2_000, "judge_open": 1})

@@ -21,7 +21,7 @@ from werkzeug.serving import make_server
 KEYS = {"AWS_ACCESS_KEY_ID": "test", "AWS_SECRET_ACCESS_KEY": "test", "AWS_EC2_METADATA_DISABLED": "true"}
 ERRORS = {"SlowDown": "503 Slow Down", "InternalError": "500 Internal Server Error"}
 LATE = "late"
-LATE_S = 0.3
+LATE_S = 0.1
 
 
 class FaultyS3:
