@@ -68,12 +68,14 @@ _END = r"(?![A-Za-z0-9])"
 
 _LETTERS = re.compile(r"[A-Za-z]+")
 _FRACTIONS: Final = "".join(_GLYPHS)
-_MASK = re.compile(
-    r"(?:https?://|www\.)\S+|(?<![\w.+-])[\w.+-]{1,64}@[\w.-]{1,255}"  # links and addresses
-    r"|\[\^?\d{1,3}(?:[ ]?[,;–-][ ]?\d{1,3}){0,20}\]|【\d{1,3}[^】\n]{0,40}】"  # citation marks
+_LINK, _ADDRESS = r"(?:https?://|www\.)\S+", r"(?<![\w.+-])[\w.+-]{1,64}@[\w.-]{1,255}"
+_CITED = r"\[\^?\d{1,3}(?:[ ]?[,;–-][ ]?\d{1,3}){0,20}\]|【\d{1,3}[^】\n]{0,40}】"
+_MASKS: Final = (  # an address is tried at every word: only where there is a sign of one
+    (("@",), re.compile(f"{_LINK}|{_ADDRESS}|{_CITED}")),
+    (("http", "www."), re.compile(f"{_LINK}|{_CITED}")),
+    (("[", "【"), re.compile(_CITED)),
 )
-_MASK_SIGNS: Final = ("http", "www.", "@", "[", "【")
-"""Every match of _MASK holds one of them."""
+"""Signs, and what is blanked of a text that holds one of them and none of the signs before: links, addresses, citation marks."""
 _NUMBERING = re.compile(
     r"(?:^|(?<=\n))[ \t#*>-]{0,8}\d{1,3}\x00{0,40}[.)](?=[ \t*])|(?<=\n)\d{1,3}\x00{0,40}[.)]?$"
 )
@@ -161,8 +163,9 @@ def with_cues(text: str, found: tuple[Mention, ...]) -> tuple[Mention, ...]:
 def _folded(text: str) -> str:
     """`text` with digits and signs of other scripts as ASCII and links and citation marks blanked; of the same length."""
     text = text if text.isascii() else text.translate(_FOLD)
-    if any(sign in text for sign in _MASK_SIGNS):
-        text = _MASK.sub(lambda m: "\x00" * len(m[0]), text)
+    for signs, mask in _MASKS:
+        if [sign for sign in signs if sign in text]:
+            return mask.sub(lambda m: "\x00" * len(m[0]), text)
     return text
 
 
