@@ -17,6 +17,7 @@ from typing import Final, NamedTuple
 from claimscore.jobs import units
 from claimscore.jobs.dates import MONTH_WORDS, Dated, When, century_at, date_at, month_at, stated_order
 from claimscore.jobs.digits import number_at
+from claimscore.jobs.letters import runs_of
 from claimscore.jobs.multiples import dividing
 from claimscore.jobs.spelled import ORDINALS, WORDS, spelled_at
 from claimscore.jobs.units import BARE, NOUN, Unit
@@ -128,8 +129,6 @@ _CURRENCY_NAMES: Final = tuple(units.CURRENCIES)
 _CURRENCY_ENDS: Final = frozenset(name[-1] for name in _CURRENCY_NAMES)
 _KNOWN: Final = WORDS | MONTH_WORDS
 _KNOWN_BYTES: Final = frozenset(word.encode() for word in _KNOWN)
-_LOWERED: Final = bytes(code | 32 if chr(code).isalpha() else 32 for code in range(128)).ljust(256)
-"""ASCII letters in lower case, blanks for all else: three times as fast at cutting a text into words as a pattern."""
 _TWO_WAYS: Final = frozenset({"may", "march"})
 
 
@@ -177,7 +176,7 @@ def _cued(text: str, found: tuple[Mention, ...]) -> tuple[Mention, ...]:
 def _tokens(text: str) -> re.Pattern[str]:
     """What finds the digits, fractions and words of a text that may begin a value."""
     if text.isascii():
-        return _figures_and(_KNOWN_BYTES.intersection(text.encode().translate(_LOWERED).split()))
+        return _figures_and(_KNOWN_BYTES.intersection(runs_of(text)))
     words = _KNOWN.intersection([word.lower() for word in _LETTERS.findall(text)])
     return _figures_and(frozenset(word.encode() for word in words))
 
