@@ -105,7 +105,7 @@ _APPROX_WORDS = (
     "about around approximately approx roughly nearly almost over above exceed exceeds exceeded exceeding than to least "
     "most under below some estimated circa ca c"
 )
-_APPROX_ENDS: Final = frozenset(_APPROX_WORDS.split())
+_APPROX_ENDS: Final = frozenset(_APPROX_WORDS.encode().split())
 """The last word before a number, an article and a currency aside, where _APPROX finds a word."""
 _RANGE = re.compile(r"[ ]?(?:-|–|—|to|or|and|,)[ ]?(?:and |or )?[$€£₹]?$")
 _NOT_A_NAME: Final = ("mid-", "pre-", "post-", "early-", "late-", "sub-", "non-", "over-", "under-", "plus-")
@@ -318,10 +318,9 @@ def _finish(text: str, at: int, end: int, raws: tuple[float, ...], step: float) 
 
 def _is_approximate(before: str) -> bool:
     """Whether what stands before a number says that it is none to the digit."""
-    if before.isascii() and "~" not in before and "<" not in before and ">" not in before:
-        words = _LETTERS.findall(before.lower())[-4:]  # ... about an US$
-        if _APPROX_ENDS.isdisjoint(words):
-            return False
+    is_plain = before.isascii() and "~" not in before and "<" not in before and ">" not in before
+    if is_plain and _APPROX_ENDS.isdisjoint(runs_of(before)[-4:]):  # ... about an US$
+        return False
     return _APPROX.search(before) is not None
 
 
