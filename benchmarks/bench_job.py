@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import gc
 import importlib.util
+import os
 import sys
 import tempfile
 import time
@@ -20,6 +21,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+# As `cluster.start_ray` does for its workers; read when polars is imported.
+os.environ.setdefault("POLARS_MAX_THREADS", "1")
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 import _harness as harness
 import synthetic_log

@@ -18,7 +18,8 @@ from markdown_it.token import Token
 
 _PARSER = MarkdownIt("commonmark").enable("table").disable(["code", "html_block", "reference", "lheading"])
 _PROSE_FENCES = {"markdown", "md", "text", "txt", "plaintext"}
-_BLOCK_MARKUP = re.compile(r"(?m)^[ \t]*(?:[-*+>#|]|\d{1,9}[.)]|```|~~~)|^.*\|.*$")
+_BLOCK_MARKUP = re.compile(r"[ \t]*(?:[-*+>#]|\d{1,9}[.)]|```|~~~)")
+"""At the beginning of a line; a line with a `|` anywhere may be a row of a table."""
 _LINE_ENDS = str.maketrans(dict.fromkeys("\r\x0b\x0c\x85\u2028\u2029", "\n"))
 _ODD_LINE_ENDS = ("\r", "\x0b", "\x0c", "\x85", "\u2028", "\u2029")
 _RULE_LINE = re.compile(r"\s*+(?:[-*_=]\s*+){3,}+|[|:\-\s]++")
@@ -47,15 +48,15 @@ def read_blocks(text: str) -> list[Block]:
     it holds prose (```markdown) is read as prose. Blank text gives no block.
     """
     source = text
-    if any(end in text for end in _ODD_LINE_ENDS):  # same length, so offsets stay those of the original
+    if [end for end in _ODD_LINE_ENDS if end in text]:  # same length, so offsets stay those of the original
         source = text.replace("\r\n", " \n").translate(_LINE_ENDS)
     return _read(source, 0, fences=True)
 
 
 def _read(source: str, base: int, *, fences: bool) -> list[Block]:
     lines = _line_spans(source)
-    if not _BLOCK_MARKUP.search(source):
-        return list(_finished(source, _paragraphs(source, lines), base))
+    if "|" not in source and not any(_BLOCK_MARKUP.match(source, start) for start, _ in lines):
+        return [_shifted(block, base) for block in _paragraphs(source, lines)]
     tokens: list[Token] = []
     _PARSER.block.parse(source, _PARSER, {}, tokens)
     blocks: list[Block] = []

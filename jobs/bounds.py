@@ -63,7 +63,12 @@ def sentence_bounds(plain: str, language: str, max_chars: int) -> Iterator[tuple
     for size in sizes:
         start, at = (at if held is None else held), at + size
         held = start if at < len(plain) and _goes_on(plain[start:at], plain[at : at + 12]) else None
-        if held is None:
+        if held is None and at - start <= max_chars:  # as nearly all
+            piece = plain[start:at]
+            stop = start + len(piece.rstrip())
+            if stop > start:
+                yield stop - len(piece.strip()), stop
+        elif held is None:
             yield from _capped(plain, start, at, max_chars)
     if at < len(plain):  # never seen; the last characters must not be lost if it happens
         yield from _capped(plain, at, len(plain), max_chars)
@@ -91,11 +96,14 @@ def _goes_on(piece: str, following: str) -> bool:
     ended = piece.rstrip()
     if ended[-1:] in "」』" and _JA_QUOTED.match(following):
         return True
-    if _DASHED_ON.match(following) or (_GERMAN_MONTH.match(following) and _DAY.search(piece[-4:])):
+    first = following[:1]
+    if first in "-–—" and _DASHED_ON.match(following):
         return True
-    if following[:1].isupper() and ended.endswith(_TITLES) and _ADDRESSED.search(piece[-8:]):
+    if first in "JFMASOND" and _GERMAN_MONTH.match(following) and _DAY.search(piece[-4:]):
         return True
-    return following[:1].isdigit() and bool(_OPEN_ABBREVIATION.search(piece[-12:]))
+    if first.isupper() and ended.endswith(_TITLES) and _ADDRESSED.search(piece[-8:]):
+        return True
+    return first.isdigit() and bool(_OPEN_ABBREVIATION.search(piece[-12:]))
 
 
 def _masked(plain: str) -> str:

@@ -177,6 +177,8 @@ def start_ray(address: str) -> None:
         options |= {"include_dashboard": False, "object_store_memory": _OBJECT_STORE_BYTES}
         # Ray's is 15, which leaves the models what anything else on the machine leaves them.
         os.environ.setdefault("RAY_worker_niceness", "0")
+        # A shard's tables are small: 110 calls of polars each would wake a pool of threads in every worker.
+        os.environ.setdefault("POLARS_MAX_THREADS", "1")
         if not any(name in os.environ for name in ("RAY_AUTH_MODE", "RAY_AUTH_TOKEN", "RAY_AUTH_TOKEN_PATH")):
             os.environ["RAY_AUTH_TOKEN"] = secrets.token_hex(32)  # or Ray writes one to the home folder
     try:

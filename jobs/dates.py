@@ -71,7 +71,7 @@ _ORDER_SIGNS: Final = (
     ("/", ("d/m", "m/d", "y/m", "h/d")),
     ("-", ("d-m", "m-d", "y-m", "h-d")),
     (".", ("d.m", "m.d")),
-    (" f", ("day f", "month f")),
+    ("first", ("day first", "month first")),
 )
 """Every match of the two above holds one of them in lower case; what most texts lack, they lack at the first look."""
 

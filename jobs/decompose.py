@@ -81,6 +81,9 @@ def user_prompt(sentence: str, context: str) -> str:
 
 def is_atomic(sentence: str, config: DecomposeConfig) -> bool:
     """True for a short sentence with no sign of a second fact, which needs no LLM."""
+    # Each piece between blanks that begins with a letter or digit holds a word: most sentences are too long at the first look.
+    if len([piece for piece in sentence.split() if piece[0].isalnum()]) > config.atomic_max_words:
+        return False
     words = WORD.findall(sentence)
     if len(words) > config.atomic_max_words or JOINS.search(sentence):
         return False

@@ -19,6 +19,8 @@ _NUMBER = re.compile(
     r"|(?P<fraction>\d{1,4}/\d{1,4}(?![\d/]))"
     r"|(?P<plain>\d+(?:\.[ ]?\d+|,\d+)?|\.\d+)"
 )
+_WHOLE = re.compile(r"\d{1,15}(?!\d|[ ]?[.,/-][ ]?\d|[ ]\d)")
+"""Digits that nothing can join: nine of ten numbers, tried before the six forms of the others."""
 _RUN = re.compile(r"\d{1,15}")
 _PARTS = 8
 
@@ -38,11 +40,11 @@ class Digits(NamedTuple):
 
 def number_at(text: str, at: int) -> Digits:
     """The number that begins at `at` with an ASCII digit, or with the dot of `.5`."""
+    if whole := _WHOLE.match(text, at):
+        number = (float(whole[0]),)
+        return Digits(whole.end(), number, number)
     found = _NUMBER.match(text, at)
     assert found, "a digit, or a dot before one, always matches the last alternative"
-    if found.lastgroup == "plain" and found[0].isdecimal():  # nine of ten
-        number = (float(found[0]),)
-        return Digits(found.end(), number, number)
     parts = tuple(float(run) for run in _RUN.findall(found[0][:200])[:_PARTS])
     if found.lastgroup == "id":
         return Digits(found.end(), parts, is_id=True)

@@ -185,6 +185,8 @@ def _said(row: int, text: str) -> _Said | None:
 
 def _plain(word: str) -> str:
     """A word in lower case as it is compared: without possessive; numbers in figures, without their grouping."""
+    if word.isalpha():
+        return _ALIKE.get(word, word)
     if word[0].isdigit():
         return word.replace(",", "") if _GROUPED.fullmatch(word) else word
     word = word.replace("’", "'").removesuffix("'s").rstrip(".")

@@ -24,6 +24,7 @@ from claimscore.jobs.windows import (
     N_SPECIAL_TOKENS,
     Bools,
     Encode,
+    Ints,
     Pieces,
     SentenceSpans,
     Texts,
@@ -212,18 +213,22 @@ def sample_pairs(
     return found.table(cut, texts.tokens.ids)
 
 
+def answers_of(rows: pa.Table, log: pa.Table) -> Ints:
+    """Of each of some rows with a `request_id`: the row of its answer in `log`."""
+    ids = as_array(log.column("request_id"))
+    return np.asarray(pc.index_in(as_array(rows.column("request_id")), value_set=ids))
+
+
 def premise_texts(scores: pa.Table, log: pa.Table) -> pa.Array:
     """The text of each evidence pair's premise: its spans, with a blank line between; null for rows without spans.
 
     The rules that read values take a sentence for one statement, and a list item ends without a full stop.
     """
-    answers = {request_id: k for k, request_id in enumerate(log.column("request_id").to_pylist())}
     chunks, premises = list_array(log.column("chunks")), list_array(scores.column("premise"))
-    of_row = [answers[request_id] for request_id in scores.column("request_id").to_pylist()]
     bounds = np.array(list_offsets(premises))
     spans = premises.flatten()
     chunk, start, end = (np.asarray(spans.field(name)) for name in ("chunk_index", "start", "end"))
-    place = np.repeat(np.array(list_offsets(chunks))[of_row], np.diff(bounds)) + chunk
+    place = np.repeat(np.array(list_offsets(chunks))[answers_of(scores, log)], np.diff(bounds)) + chunk
     is_some = chunk >= 0  # those of samples are of no chunk
     needed, at = np.unique(place[is_some], return_inverse=True)
     texts = chunks.flatten().field("text").take(pa.array(needed)).to_pylist()

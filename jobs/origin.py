@@ -21,7 +21,7 @@ from claimscore.jobs.cues import (
     CUES,
     ENGLISH,
     NEGATION,
-    NEGATION_SIGNS,
+    NEGATION_RUNS,
     NOT_NEGATION,
     OTHER_LANGUAGE,
     SCALES,
@@ -29,6 +29,7 @@ from claimscore.jobs.cues import (
     WORDED,
 )
 from claimscore.jobs.hidden import strip_hidden
+from claimscore.jobs.letters import runs_of
 
 WORD = re.compile(r"[^\W_]+(?:['’.&-][^\W_]+)*")
 _NUMBER = re.compile(r"(\d+(?:[.,]\d+)*)(?:\s?(%)|[\s-]?([^\W\d_]+))?")
@@ -37,7 +38,10 @@ _RANGE_YEAR = re.compile(r"((\d(?<!\d\d)\d)\d\d\s?[-–/]\s?)(?=\d\d(?!\d|[-–/
 _WEIGHTLESS = STOP | WORDED.keys() | SCALES.keys() | {"percent", "pct"}
 _MAY = re.compile(r"\bMay\b(?!\s+(?:be|not|have)\b)")
 _DIGIT = re.compile(r"\d")
-_SIGNS = tuple((sign, at) for at, cue in enumerate(CUES) for sign in cue.signs)
+_SIGNED = [(sign.split()[0].encode(), (sign, at)) for at, cue in enumerate(CUES) for sign in cue.signs]
+_SIGNS = {first: [sign for run, sign in _SIGNED if run == first] for first, _ in _SIGNED}
+"""First word of a sign -> the signs that begin with it, and whose they are."""
+_FOREIGN_RUNS = frozenset(word.encode() for word in OTHER_LANGUAGE if word.isascii())
 _GROUPED = re.compile(r"\d{1,3}(?:,\d{2,3})+(?:\.\d+)?")
 MAY_LOSE, MAY_LOSE_TRUNCATED = 0.2, 0.05
 """Share of a sentence's content words that its claims may lose: of 3,380 sentences with human claims, 97.8%
@@ -135,9 +139,14 @@ class Facts:
         return "".join(token[0] for token in self.tokens if token[0].isupper()).lower()
 
     @cached_property
+    def runs(self) -> frozenset[bytes]:
+        """The runs of ASCII letters of the text in lower case (letters.py)."""
+        return frozenset(runs_of(self.lower))
+
+    @cached_property
     def is_negated(self) -> bool:
         """Whether a negation stands in the text; "not only" and "No. 1" are none."""
-        if not any(sign in self.lower for sign in NEGATION_SIGNS):
+        if NEGATION_RUNS.isdisjoint(self.runs):
             return False
         plain = NOT_NEGATION.sub(" ", self.lower)
         return any(word in NEGATION for word in WORD.findall(plain))
@@ -150,7 +159,8 @@ class Facts:
     @cached_property
     def cues(self) -> frozenset[int]:
         """Indices into CUES of the qualifications that stand in the text."""
-        signs = {at for sign, at in _SIGNS if sign in self.qualified}
+        signed = (sign for run in _SIGNS.keys() & self.runs for sign in _SIGNS[run])
+        signs = {at for sign, at in signed if sign in self.qualified}
         return frozenset([at for at in signs if CUES[at].asks.search(self.qualified)])
 
     def keeps(self, cue: int) -> bool:
@@ -169,6 +179,8 @@ def is_english_like(text: str) -> bool:
         letters = [c for c in text if c.isalpha()]
         if sum(c < "ɐ" or "Ḁ" <= c <= "ỿ" for c in letters) * 2 < len(letters):
             return False
+    elif len(_FOREIGN_RUNS.intersection(runs_of(text))) < 2:
+        return True
     words = WORD.findall(text)
     other = OTHER_LANGUAGE.intersection(words)
     return len(other) < 2 or len(other) <= len({word for word in words if word.lower() in ENGLISH})

@@ -21,7 +21,8 @@ NEAR = 0.1
 
 def holds(scores: pa.Table, what: pl.Expr) -> pa.Array:
     """Boolean beside `scores`: whether this holds of the pair; false where it is null, as without probabilities."""
-    return as_frame(scores).select(what.fill_null(value=False)).to_series().to_arrow()
+    read = scores.select(list(dict.fromkeys(what.meta.root_names())))
+    return as_frame(read).select(what.fill_null(value=False)).to_series().to_arrow()
 
 
 def surely(least: float) -> pl.Expr:

@@ -17,6 +17,7 @@ from typing import Final, NamedTuple
 from claimscore.jobs import units
 from claimscore.jobs.dates import MONTH_WORDS, Dated, When, century_at, date_at, month_at, stated_order
 from claimscore.jobs.digits import number_at
+from claimscore.jobs.letters import runs_of
 from claimscore.jobs.multiples import dividing
 from claimscore.jobs.spelled import ORDINALS, WORDS, spelled_at
 from claimscore.jobs.units import BARE, NOUN, Unit
@@ -68,12 +69,14 @@ _END = r"(?![A-Za-z0-9])"
 
 _LETTERS = re.compile(r"[A-Za-z]+")
 _FRACTIONS: Final = "".join(_GLYPHS)
-_MASK = re.compile(
-    r"(?:https?://|www\.)\S+|(?<![\w.+-])[\w.+-]{1,64}@[\w.-]{1,255}"  # links and addresses
-    r"|\[\^?\d{1,3}(?:[ ]?[,;–-][ ]?\d{1,3}){0,20}\]|【\d{1,3}[^】\n]{0,40}】"  # citation marks
+_LINK, _ADDRESS = r"(?:https?://|www\.)\S+", r"(?<![\w.+-])[\w.+-]{1,64}@[\w.-]{1,255}"
+_CITED = r"\[\^?\d{1,3}(?:[ ]?[,;–-][ ]?\d{1,3}){0,20}\]|【\d{1,3}[^】\n]{0,40}】"
+_MASKS: Final = (  # an address is tried at every word: only where there is a sign of one
+    (("@",), re.compile(f"{_LINK}|{_ADDRESS}|{_CITED}")),
+    (("http", "www."), re.compile(f"{_LINK}|{_CITED}")),
+    (("[", "【"), re.compile(_CITED)),
 )
-_MASK_SIGNS: Final = ("http", "www.", "@", "[", "【")
-"""Every match of _MASK holds one of them."""
+"""Signs, and what is blanked of a text that holds one of them and none of the signs before: links, addresses, citation marks."""
 _NUMBERING = re.compile(
     r"(?:^|(?<=\n))[ \t#*>-]{0,8}\d{1,3}\x00{0,40}[.)](?=[ \t*])|(?<=\n)\d{1,3}\x00{0,40}[.)]?$"
 )
@@ -102,7 +105,7 @@ _APPROX_WORDS = (
     "about around approximately approx roughly nearly almost over above exceed exceeds exceeded exceeding than to least "
     "most under below some estimated circa ca c"
 )
-_APPROX_ENDS: Final = frozenset(_APPROX_WORDS.split())
+_APPROX_ENDS: Final = frozenset(_APPROX_WORDS.encode().split())
 """The last word before a number, an article and a currency aside, where _APPROX finds a word."""
 _RANGE = re.compile(r"[ ]?(?:-|–|—|to|or|and|,)[ ]?(?:and |or )?[$€£₹]?$")
 _NOT_A_NAME: Final = ("mid-", "pre-", "post-", "early-", "late-", "sub-", "non-", "over-", "under-", "plus-")
@@ -126,8 +129,6 @@ _CURRENCY_NAMES: Final = tuple(units.CURRENCIES)
 _CURRENCY_ENDS: Final = frozenset(name[-1] for name in _CURRENCY_NAMES)
 _KNOWN: Final = WORDS | MONTH_WORDS
 _KNOWN_BYTES: Final = frozenset(word.encode() for word in _KNOWN)
-_LOWERED: Final = bytes(code | 32 if chr(code).isalpha() else 32 for code in range(128)).ljust(256)
-"""ASCII letters in lower case, blanks for all else: three times as fast at cutting a text into words as a pattern."""
 _TWO_WAYS: Final = frozenset({"may", "march"})
 
 
@@ -161,8 +162,9 @@ def with_cues(text: str, found: tuple[Mention, ...]) -> tuple[Mention, ...]:
 def _folded(text: str) -> str:
     """`text` with digits and signs of other scripts as ASCII and links and citation marks blanked; of the same length."""
     text = text if text.isascii() else text.translate(_FOLD)
-    if any(sign in text for sign in _MASK_SIGNS):
-        text = _MASK.sub(lambda m: "\x00" * len(m[0]), text)
+    for signs, mask in _MASKS:
+        if [sign for sign in signs if sign in text]:
+            return mask.sub(lambda m: "\x00" * len(m[0]), text)
     return text
 
 
@@ -174,7 +176,7 @@ def _cued(text: str, found: tuple[Mention, ...]) -> tuple[Mention, ...]:
 def _tokens(text: str) -> re.Pattern[str]:
     """What finds the digits, fractions and words of a text that may begin a value."""
     if text.isascii():
-        return _figures_and(_KNOWN_BYTES.intersection(text.encode().translate(_LOWERED).split()))
+        return _figures_and(_KNOWN_BYTES.intersection(runs_of(text)))
     words = _KNOWN.intersection([word.lower() for word in _LETTERS.findall(text)])
     return _figures_and(frozenset(word.encode() for word in words))
 
@@ -316,10 +318,9 @@ def _finish(text: str, at: int, end: int, raws: tuple[float, ...], step: float) 
 
 def _is_approximate(before: str) -> bool:
     """Whether what stands before a number says that it is none to the digit."""
-    if before.isascii() and "~" not in before and "<" not in before and ">" not in before:
-        words = _LETTERS.findall(before.lower())[-4:]  # ... about an US$
-        if _APPROX_ENDS.isdisjoint(words):
-            return False
+    is_plain = before.isascii() and "~" not in before and "<" not in before and ">" not in before
+    if is_plain and _APPROX_ENDS.isdisjoint(runs_of(before)[-4:]):  # ... about an US$
+        return False
     return _APPROX.search(before) is not None
 
 

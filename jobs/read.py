@@ -167,9 +167,9 @@ def survey(fs: pyarrow.fs.FileSystem, shards: Sequence[Shard], config: ReadConfi
     with ThreadPoolExecutor(_READERS) as pool:
         found = list(pool.map(lambda i: _ids(fs, shards[i], i, config), range(len(shards))))
     ids = pa.concat_tables([_no_ids(), *(part.table for part in found)])
-    counts = ids.group_by("id").aggregate([([], "count_all")])
-    repeated = counts.filter(pc.greater(counts["count_all"], 1))["id"]
-    suspects = ids.filter(pc.is_in(ids["id"], value_set=repeated.combine_chunks()))
+    counts = pc.value_counts(ids["id"])
+    repeated = counts.field("values").filter(pc.greater(counts.field("counts"), 1))
+    suspects = ids.filter(pc.is_in(ids["id"], value_set=repeated))
     claims: dict[str, list[tuple[str, int, int, bytes]]] = defaultdict(list)
     for index in pc.unique(suspects["shard"]).to_pylist():
         wanted = suspects.filter(pc.equal(suspects["shard"], index))

@@ -57,18 +57,15 @@ def _spread(values: pa.Array, where: np.ndarray) -> pa.Array:
 
 def texts_and_questions(log: pa.Table, claims: pa.Table, scores: pa.Table) -> tuple[pa.Array, pa.Array]:
     """Claim text and question of each row of `scores`."""
-    ids, indices, texts = (claims.column(name).to_pylist() for name in ("request_id", "claim_index", "text"))
-    text_of = dict(zip(zip(ids, indices, strict=True), texts, strict=True))
-    question_of = dict(
-        zip(log.column("request_id").to_pylist(), log.column("question").to_pylist(), strict=True)
+    answers = evidence.answers_of(scores, log)
+    known, asked = (
+        of_answer.astype(np.int64) << 32 | np.asarray(table.column("claim_index"), np.int64)
+        for of_answer, table in ((evidence.answers_of(claims, log), claims), (answers, scores))
     )
-    keys = list(
-        zip(scores.column("request_id").to_pylist(), scores.column("claim_index").to_pylist(), strict=True)
-    )
-    return (
-        pa.array([text_of[key] for key in keys], pa.string()),
-        pa.array([question_of[request_id] or "" for request_id, _ in keys], pa.string()),
-    )
+    order = np.argsort(known, kind="stable")
+    rows = order[np.searchsorted(known, asked, sorter=order)]
+    questions = as_array(log.column("question")).take(pa.array(answers))
+    return as_array(claims.column("text")).take(pa.array(rows)), questions.fill_null("")
 
 
 def novelty(log: pa.Table, claims: pa.Table, *, of: pa.Array | None = None) -> pa.Table:
@@ -82,9 +79,7 @@ def novelty(log: pa.Table, claims: pa.Table, *, of: pa.Array | None = None) -> p
         claims: records.CLAIMS.
         of: boolean beside `claims`: those whose values and names are looked for, null elsewhere; None: all.
     """
-    ids = log.column("request_id").to_pylist()
-    row_of = dict(zip(ids, range(len(ids)), strict=True))
-    of_claim = [row_of[request_id] for request_id in claims.column("request_id").to_pylist()]
+    of_claim = evidence.answers_of(claims, log)
     chunks = list_array(log.column("chunks"))
     chunk_texts = pa.ListArray.from_arrays(
         pa.array(list_offsets(chunks), pa.int32()), chunks.flatten().field("text")
@@ -93,7 +88,7 @@ def novelty(log: pa.Table, claims: pa.Table, *, of: pa.Array | None = None) -> p
     asked = np.ones(claims.num_rows, np.bool_) if of is None else np.asarray(of)
     rows = np.flatnonzero(asked)
     texts = as_array(claims.column("text")).take(pa.array(rows))
-    answers = pa.array(np.array(of_claim, np.int32)[rows], pa.int32())
+    answers = pa.array(of_claim[rows])
     shared = [pa.DictionaryArray.from_arrays(answers, column) for column in (everything, questions)]
     missing_values = rules.missing_values(texts, *shared)
     missing_names = rules.missing_names(texts, shared[0])
@@ -106,7 +101,9 @@ def novelty(log: pa.Table, claims: pa.Table, *, of: pa.Array | None = None) -> p
             "missing_values": _spread(missing_values, asked),
             "missing_names": _spread(missing_names, asked),
             "conflated": _spread(conflated, asked),
-            "quotes_found": _quotes_found(list_array(claims.column("quotes")), chunk_texts, of_claim),
+            "quotes_found": _quotes_found(
+                list_array(claims.column("quotes")), chunk_texts, of_claim.tolist()
+            ),
         }
     )
 

@@ -239,6 +239,8 @@ class Store:
             for name in self.list_samples(date, generator, shard_id)
         ]
         table = pa.concat_tables([SAMPLES.empty_table(), *tables])
+        if not table.num_rows:
+            return table
         keys = ["request_id", "content_key", "sample_index"]
         numbered = table.append_column("row", pa.array(range(table.num_rows), pa.int64()))
         firsts = numbered.group_by(keys).aggregate([("row", "min")]).column("row_min")

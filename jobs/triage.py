@@ -12,11 +12,13 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from claimscore.jobs.config import TriageConfig
 from claimscore.jobs.draws import share_of
+from claimscore.jobs.frames import as_frame
 
 HIGH_RISK: Final = pa.schema(
     [pa.field("request_id", pa.string(), nullable=False), pa.field("reasons", pa.list_(pa.string()))]
@@ -89,18 +91,15 @@ def low_probability_tokens(log: pa.Table, low_logprob: float) -> pa.Array:
 
 def _best_entailment(scores: pa.Table) -> Mapping[str, list[float]]:
     """request_id -> the best P(entailment) of each scored claim; NaN and null are no score."""
-    p = scores["p_entailment"]
-    usable = pc.and_(pc.is_null(scores["sample_index"]), pc.and_(pc.is_valid(p), pc.invert(pc.is_nan(p))))
+    usable = pl.col("sample_index").is_null() & pl.col("p_entailment").is_not_nan().fill_null(value=False)
     best = (
-        scores.select(["request_id", "claim_index", "p_entailment"])
-        .filter(pc.fill_null(usable, fill_value=False))
-        .group_by(["request_id", "claim_index"], use_threads=False)
-        .aggregate([("p_entailment", "max")])
+        as_frame(scores.select(["request_id", "claim_index", "sample_index", "p_entailment"]))
+        .filter(usable)
+        .group_by("request_id", "claim_index", maintain_order=True)
+        .agg(pl.col("p_entailment").max())
     )
     out: dict[str, list[float]] = {}
-    for request_id, value in zip(
-        best["request_id"].to_pylist(), best["p_entailment_max"].to_pylist(), strict=True
-    ):
+    for request_id, value in best.select("request_id", "p_entailment").iter_rows():
         out.setdefault(request_id, []).append(value)
     return out
 

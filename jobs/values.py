@@ -188,13 +188,13 @@ _values = Remembered(_index, _bytes_of_values, _REMEMBERED_BYTES)
 
 def _searchable(found: Iterable[Mention], pairing: Pairing) -> Values:
     read = [reading for mention in found for reading in mention.readings]
-    stated = dict.fromkeys(r for r in read if isinstance(r, Number))
-    shown = dict.fromkeys(number for mention in found for number in mention.shown)
+    stated = dict.fromkeys([r for r in read if isinstance(r, Number)])
+    shown = dict.fromkeys([number for mention in found for number in mention.shown])
     return Values(
         numbers=tuple(sorted(stated | shown, key=_raw)),
         by_value=tuple(sorted(stated, key=_value)) if len(stated) + len(shown) > _SHORT else (),
-        hours=frozenset(n.raw for n in stated if n.unit == BARE and 1 <= n.raw <= 12),
-        whens=tuple(dict.fromkeys(r for r in read if isinstance(r, When))),
+        hours=frozenset([n.raw for n in stated if 1 <= n.raw <= 12 and n.unit == BARE]),
+        whens=tuple(dict.fromkeys([r for r in read if isinstance(r, When)])),
         pairing=pairing,
     )
 

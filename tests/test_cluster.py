@@ -305,6 +305,11 @@ def test_a_worker_is_as_nice_as_its_run():
     assert ray.get(ray.remote(lambda: os.nice(0)).remote()) == os.nice(0)
 
 
+def test_a_worker_wakes_no_pool_of_threads_for_small_tables():
+    """There are as many workers as CPUs."""
+    assert ray.get(ray.remote(lambda: __import__("polars").thread_pool_size()).remote()) == 1
+
+
 def test_a_worker_ends_with_its_node():
     """What a killed run leaves running would write beside the run after it."""
     child = (

@@ -81,7 +81,8 @@ MAY_IMPORT = {
     # Claims.
     "decompose": ("cues", "origin"),
     "duplicates": ("cues", "decompose", "origin", "spelled", "values"),
-    "origin": ("cues", "hidden"),
+    "origin": ("cues", "hidden", "letters"),
+    "letters": (),
     "hidden": (),
     "cues": (),
     "llm": ("replies",),
@@ -117,7 +118,7 @@ MAY_IMPORT = {
     "arithmetic": ("flat", "neighbours", "quantities", "units"),
     "neighbours": ("flat", "multiples", "quantities", "units"),
     "multiples": ("units",),
-    "quantities": ("dates", "digits", "multiples", "spelled", "units"),
+    "quantities": ("dates", "digits", "letters", "multiples", "spelled", "units"),
     "digits": (),
     "spelled": (),
     "dates": (),

@@ -16,6 +16,7 @@ from claimscore.jobs import (
     dates,
     injections,
     inline,
+    letters,
     multiples,
     names,
     origin,
@@ -177,7 +178,35 @@ def test_words_that_lead_to_a_mark_end_as_one_of_them(pattern, data):
 def test_every_qualification_holds_a_sign(cue, data):
     """No text that a cue's pattern matches is passed over because no sign of it was seen."""
     text = data.draw(st.from_regex(cue.asks))
-    assert any(sign in text for sign in cue.signs)
+    runs = letters.runs_of(text.lower())
+    assert any(sign in text and sign.split()[0].encode() in runs for sign in cue.signs)
+
+
+def _said(words):
+    """A few of these words, mostly with blanks between."""
+    between = st.sampled_from([" ", " ", " ", ", ", "-", "_", ""])
+    return st.lists(st.tuples(st.sampled_from(words), between), max_size=5).map(
+        lambda said: "".join(part for pair in said for part in pair)
+    )
+
+
+@settings(max_examples=300)
+@given(_said([*sorted(cues.NEGATION), "No.", "é", "x"]))
+def test_a_negation_is_seen_by_its_letters(text):
+    """No text with a word that negates is passed over because no run of its letters does."""
+    if cues.NEGATION.intersection(origin.WORD.findall(text.lower())):
+        assert not cues.NEGATION_RUNS.isdisjoint(letters.runs_of(text.lower()))
+
+
+@settings(max_examples=300)
+@given(_said([*sorted(filter(str.isascii, cues.OTHER_LANGUAGE)), "the", "of", "Die"]))
+def test_another_language_is_seen_by_its_letters(text):
+    """A text passes for English at the first look only where its words say so too."""
+    words = set(origin.WORD.findall(text))
+    others = cues.OTHER_LANGUAGE & words
+    assert origin.is_english_like(text) == (
+        len(others) < 2 or len(others) <= len([word for word in words if word.lower() in cues.ENGLISH])
+    )
 
 
 @settings(max_examples=600)
@@ -295,7 +324,7 @@ def test_a_sentence_without_markup_stands_where_its_words_do(text):
 )
 def test_markup_is_seen_by_its_signs(text):
     """A text without a sign of markup has nothing to be taken off."""
-    if not any(sign in text for sign in inline._SIGNS):
+    if not inline._may_hold_markup(text):
         assert not inline._edits(text)
 
 
