@@ -21,10 +21,10 @@ from claimscore.jobs.store import Store, fingerprint_of
 STAGE_VERSIONS = {
     "quarantine": "1",
     "claims": "6",
-    "scores": "6",
-    "sample_scores": "4",
+    "scores": "7",
+    "sample_scores": "5",
     "referee": "5",
-    "verdicts": "9",
+    "verdicts": "10",
     "answers": "6",
     "metrics": "1",
 }

@@ -82,7 +82,7 @@ _NUMBERING = re.compile(
 )
 _AFTER = re.compile(
     r"(?P<gap>[ \n-]?)(?P<w1>%|°[ ]?[CF]?(?![a-z])|[$€£₹]|[万萬億亿]"
-    r"|[A-Za-zµ]{1,20}[²³23]?(?:/(?:h|hr|s)(?![A-Za-z]))?)(?:[ ](?P<w2>[A-Za-z]{1,20}))?"
+    r"|[A-Za-zµ]{1,20}[²³23]?(?:/(?:h|hr|s)(?![A-Za-z]))?)(?:[ -](?P<w2>[A-Za-z]{1,20}))?"
 )
 _PER = re.compile(r"[ ]?(?:/|per |a |an |each |every |p\.)?[ ]?(?P<unit>[A-Za-z]{1,9})" + _END)
 _NOUN = re.compile(r"[ -]([a-z]{3,20})" + _END)
@@ -328,9 +328,9 @@ def _is_scale(found: re.Match[str], unit: Unit) -> bool:
     word = found["w1"].lower()
     if word not in units.ATTACHED_ONLY:
         return True
-    return (found["gap"] == "" or unit is not BARE) and not (
-        word == "m" and found["w1"] == "M" and found["w2"]
-    )
+    if found["gap"] == "":  # `$5M in sales`, `2.5M people`
+        return True
+    return unit is not BARE and not (word == "m" and found["w1"] == "M" and found["w2"])
 
 
 def _unit(text: str, end: int, found: re.Match[str] | None) -> tuple[int, Unit, bool]:

@@ -15,6 +15,7 @@ from typing import Final, NamedTuple
 
 import pyarrow as pa
 
+from claimscore.jobs.idioms import in_figures, sign_of
 from claimscore.jobs.injections import are_injections
 from claimscore.jobs.names import first_word, has_name, is_name_in, missing_from, names_of, stems_of
 from claimscore.jobs.quantities import Mention
@@ -78,10 +79,23 @@ def _unstated(claim: str, premise: str, question: str) -> _Unstated:
         return _Unstated(claim, [], None)
     evidence, given = values_of(premise), values_of(question)
     missed = [m for m in demanded if not (held(m, evidence) or held(m, given))]
+    if missed and _are_held_in_figures(claim, premise, given):
+        missed = []
     if not missed or len(demanded) > MAX_DERIVED or not evidence.pairing.numbers.rows:
         return _Unstated(claim, missed, None)
     starts = {mention.start for mention in missed}
     return _Unstated(claim, [m for m in cued_mentions(claim) if m.start in starts], evidence)
+
+
+def _are_held_in_figures(claim: str, premise: str, given: Values) -> bool:
+    """Whether premise and question state all of the claim's values once what is said half in words is written out."""
+    sign = sign_of(claim) or sign_of(premise)
+    written = in_figures(claim, sign), in_figures(premise, sign)
+    if written == (claim, premise):
+        return False
+    evidence = values_of(written[1])
+    demanded = [mention for mention in mentions(written[0]) if mention.demanded]
+    return all(held(mention, evidence) or held(mention, given) for mention in demanded)
 
 
 def _underived(unstated: Iterable[_Unstated]) -> Iterator[list[str]]:

@@ -34,14 +34,16 @@ _YEAR_S = 365.25 * 86_400
 
 # dimension, system, then `factor: names`; names of one or two letters are case-sensitive symbols.
 _TABLE: Final[tuple[tuple[str, str, dict[float, str]], ...]] = (
-    ("length", _METRIC, {1e-6: "µm|micron", 1e-3: "mm|millimetre|millimeter", 1e-2: "cm|centimetre|centimeter"}),
+    ("length", _METRIC, {1e-9: "nm|nanometre|nanometer", 1e-6: "µm|micron|micrometre|micrometer"}),
+    ("length", _METRIC, {1e-3: "mm|millimetre|millimeter", 1e-2: "cm|centimetre|centimeter"}),
     ("length", _METRIC, {1.0: "m|metre|meter", 1e3: "km|kilometre|kilometer|kms"}),
     ("length", _IMPERIAL, {0.0254: "inch|inche", 0.3048: "ft|foot|feet", 0.9144: "yd|yard"}),
     ("length", _IMPERIAL, {1609.344: "mi|mile", 1852.0: "nautical mile"}),
     ("mass", _METRIC, {1e-9: "µg|mcg|ug|microgram", 1e-6: "mg|milligram", 1e-3: "g|gm|gram|gramme"}),
     ("mass", _METRIC, {1.0: "kg|kilo|kilogram|kilogramme|kgs", 1e3: "t|tonne|metric ton"}),
     ("mass", _IMPERIAL, {0.0283495: "oz|ounce", 0.453592: "lb|pound|lbs", 6.35029: "stone", 907.185: "ton"}),
-    ("volume", _METRIC, {1e-6: "ml|mL|cc|millilitre|milliliter", 1e-5: "cl|cL", 1e-4: "dl|dL"}),
+    ("volume", _METRIC, {1e-9: "µl|µL|microlitre|microliter", 1e-6: "ml|mL|cc|millilitre|milliliter"}),
+    ("volume", _METRIC, {1e-6: "cubic centimetre|cubic centimeter", 1e-5: "cl|cL|centilitre|centiliter", 1e-4: "dl|dL|decilitre|deciliter"}),
     ("volume", _METRIC, {1e-3: "l|L|litre|liter|ltr", 1.0: "m3|m³|cubic metre|cubic meter", 1e9: "km3|km³"}),
     ("volume", _IMPERIAL, {2.95735e-5: "fl oz|fluid ounce", 2.36588e-4: "cup", 4.73176e-4: "pint|pt"}),
     ("volume", _IMPERIAL, {9.46353e-4: "quart", 3.78541e-3: "gal|gallon", 0.158987: "barrel|bbl"}),
@@ -51,18 +53,20 @@ _TABLE: Final[tuple[tuple[str, str, dict[float, str]], ...]] = (
     ("area", _IMPERIAL, {2.58999e6: "sq mi|square mile"}),
     ("time", "clock", {1e-3: "ms|millisecond", 1.0: "s|sec|second", 60.0: "min|minute|mins"}),
     ("time", "clock", {3600.0: "h|hr|hour|hrs", 86_400.0: "day", 604_800.0: "wk|week|wks"}),
-    ("time", _CALENDAR, {_YEAR_S / 12: "month|mo|mth", _YEAR_S: "year|yr|yrs", _YEAR_S * 10: "decade", _YEAR_S * 100: "century|centuries"}),
+    ("time", _CALENDAR, {_YEAR_S / 12: "month|mo|mos|mth", _YEAR_S: "year|yr|yrs", _YEAR_S * 10: "decade", _YEAR_S * 100: "century|centuries"}),
     ("%", "", {1.0: "%|percent|per cent|pct"}),
     ("points", "", {1.0: "percentage point|percent point|pp|ppt", 0.01: "bp|bps|basis point"}),
     ("temperature", _METRIC, {1.0: "°C|° C|C|celsius|degrees celsius|centigrade|degree celsius"}),
     ("bytes", "", {1e3: "KB|kB|kilobyte", 1e6: "MB|megabyte", 1e9: "GB|gigabyte", 1e12: "TB|terabyte", 1.0: "byte"}),
     ("frequency", "", {1.0: "Hz|hertz", 1e3: "kHz|kilohertz", 1e6: "MHz|megahertz", 1e9: "GHz|gigahertz"}),
     ("power", "", {1e-3: "mW", 1.0: "W|watt", 1e3: "kW|kilowatt", 1e6: "MW|megawatt", 1e9: "GW|gigawatt"}),
-    ("energy", "", {1.0: "J|joule", 1e3: "kJ|kilojoule", 3.6e6: "kWh|kilowatt hour", 3.6e9: "MWh", 4184.0: "kcal"}),
+    ("energy", "", {1.0: "J|joule", 1e3: "kJ|kilojoule", 4184.0: "kcal|kilocalorie", 3.6e6: "kWh|kilowatt hour"}),
+    ("energy", "", {3.6e9: "MWh|megawatt hour", 3.6e12: "GWh|gigawatt hour", 3.6e15: "TWh|terawatt hour"}),
     ("voltage", "", {1e-3: "mV", 1.0: "V|volt", 1e3: "kV|kilovolt"}),
     ("current", "", {1e-3: "mA", 1.0: "A|amp|ampere"}),
-    ("charge", "", {1e-3: "mAh", 1.0: "Ah"}),
-    ("pressure", "", {1.0: "Pa", 100.0: "hPa|mbar", 1e3: "kPa", 1e5: "bar", 1e6: "MPa", 6894.76: "psi"}),
+    ("charge", "", {1e-3: "mAh|milliamp hour|milliampere hour", 1.0: "Ah|amp hour|ampere hour"}),
+    ("pressure", "", {1.0: "Pa|pascal", 100.0: "hPa|mbar|millibar|hectopascal", 1e3: "kPa|kilopascal", 1e5: "bar", 1e6: "MPa|megapascal"}),
+    ("pressure", "", {6894.76: "psi"}),
 )  # fmt: skip
 
 
