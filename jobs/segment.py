@@ -21,6 +21,7 @@ from claimscore.jobs.blocks import Block, read_blocks
 from claimscore.jobs.bounds import CLOSERS, ENDS, has_word, sentence_bounds
 from claimscore.jobs.config import SegmentConfig
 from claimscore.jobs.inline import strip_inline
+from claimscore.jobs.leads import with_lead
 
 _COLUMNS = ("answer_index", "sentence_index", "start", "end", "text", "context", "block", "is_refusal")
 _SCHEMA = pa.schema([records.SENTENCES.field(name) for name in _COLUMNS])
@@ -41,6 +42,8 @@ class _Piece(NamedTuple):
     block: str
     leads: bool = False
     """Stands as a heading or before a list, whether or not it asserts something too."""
+    begins: bool = False
+    """The first sentence of a list item."""
 
 
 def split_sentences(answers: pa.Array, config: SegmentConfig) -> pa.Table:
@@ -53,7 +56,7 @@ def split_sentences(answers: pa.Array, config: SegmentConfig) -> pa.Table:
     Returns:
         The first eight columns of `records.SENTENCES`: `answers[answer_index][start:end]` is the sentence with
         marks and markup; `text` is without markup, citation marks still in it; a table row reads
-        `Header value; Header value`. `block` is paragraph, list_item, table_row, quote, heading, lead_in,
+        `Header value; Header value`, a list item that says too little alone has its lead-in before it (leads.py). `block` is paragraph, list_item, table_row, quote, heading, lead_in,
         question, meta or code. Code is one row a block. Empty in, empty out with the schema.
     """
     rows: list[tuple[int, int, int, int, str, str, str, bool]] = []
@@ -61,8 +64,9 @@ def split_sentences(answers: pa.Array, config: SegmentConfig) -> pa.Table:
     for answer_index, answer in enumerate(answers.to_pylist()):
         pieces = _pieces(answer, config) if answer else []
         refusals = phrases.find_refusals([piece.text for piece in pieces], markers)
-        for i, (piece, context) in enumerate(zip(pieces, _contexts(pieces, config), strict=True)):
-            row = (answer_index, i, piece.start, piece.end, piece.text, context, piece.block, i in refusals)
+        for i, (piece, (context, lead)) in enumerate(zip(pieces, _contexts(pieces, config), strict=True)):
+            text = with_lead(lead, piece.text) if piece.begins else piece.text
+            row = (answer_index, i, piece.start, piece.end, text, context, piece.block, i in refusals)
             rows.append(row)
     columns = zip(*rows, strict=True) if rows else [()] * len(_COLUMNS)
     return pa.table([pa.array(c, f.type) for c, f in zip(columns, _SCHEMA, strict=True)], schema=_SCHEMA)
@@ -120,6 +124,7 @@ def _pieces(text: str, config: SegmentConfig, *, named: bool = True) -> list[_Pi
             following = runs[i + 1][1] if i + 1 < len(runs) else after.kind if after else None
             pieces = list(_sentences(text, run, kind, config, named=named))
             if pieces and named:
+                pieces[0] = pieces[0]._replace(begins=kind == "list_item")
                 pieces[-1] = _named_lead_in(pieces[-1], following)
             out += pieces
     return _marks_joined(out)
@@ -273,8 +278,8 @@ def _joined(text: str, run: Sequence[tuple[int, int]]) -> tuple[str, Sequence[in
 # ---- context ----
 
 
-def _contexts(pieces: Sequence[_Piece], config: SegmentConfig) -> Iterator[str]:
-    """For each piece, the text before it that a pronoun may point into; list items and rows see their lead-in."""
+def _contexts(pieces: Sequence[_Piece], config: SegmentConfig) -> Iterator[tuple[str, str]]:
+    """For each piece, the text before it that a pronoun may point into, list items and rows with their lead-in; and that."""
     recent: list[str] = []
     lead = ""
     for piece in pieces:
@@ -284,13 +289,10 @@ def _contexts(pieces: Sequence[_Piece], config: SegmentConfig) -> Iterator[str]:
         if in_list and lead and lead not in before and before:
             before = before[1:] if len(before) == config.context_sentences else before
             room = config.context_chars - len(lead) - 1
-            yield (
-                f"{lead} {_tail(' '.join(before), room)}".strip()
-                if room > 0
-                else _tail(lead, config.context_chars)
-            )
+            behind = f"{lead} {_tail(' '.join(before), room)}".strip() if room > 0 else ""
+            yield behind or _tail(lead, config.context_chars), lead
         else:
-            yield _tail(" ".join(before), config.context_chars)
+            yield _tail(" ".join(before), config.context_chars), lead if in_list else ""
         if piece.block not in ("code", "meta"):
             recent = [*recent[-8:], piece.text]
         if piece.leads:

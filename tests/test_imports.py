@@ -69,7 +69,8 @@ MAY_IMPORT = {
         ),
     ),
     # Sentences and citations.
-    "segment": ("blocks", "bounds", "inline", "phrases"),
+    "segment": ("blocks", "bounds", "inline", "leads", "phrases"),
+    "leads": ("phrases",),
     "citations": ("inline", "marks", "provider", "quotes", "windows"),
     "marks": (),
     "blocks": (),
