@@ -60,6 +60,8 @@ _FORMS: Final = (  # "we do not provide information to others" is a rule of a fi
     rf"i {_ADVERB}(?:cannot|can't|can not|could not|couldn't|am (?:unable|not able) to) {_ADVERB}(?:provide|offer|give) {_ANY}{_WHAT}",
     rf"i {_ADVERB}(?:do not|don't) {_ADVERB}know(?={_END}| (?:that{_END}|the answer\b|about\b|{_ASKED}))",
     rf"(?:i {_ADVERB}{_CANNOT}|i'm {_ADVERB}(?:unable|not able) to) {_ADVERB}answer\b(?! for\b)",
+    rf"(?:i {_ADVERB}(?:{_CANNOT}|will not|won't)|i'm {_ADVERB}(?:unable|not able) to) {_ADVERB}(?:help|assist)\b(?: you\b)?(?={_END}| (?:with|on|in|regarding)\b)",
+    rf"i (?:can only|am only able to) {_ADVERB}(?:answer|help with|respond to) (?:questions|queries|requests)\b(?={_END}| (?:about|on|regarding|concerning|related|relating)\b)",
     rf"(?:i {_ADVERB}{_CANNOT}|i'm {_ADVERB}(?:unable|not able) to) {_ADVERB}(?:confirm|determine|verify)(?: or deny)?\b(?: (?:whether|if)\b)?",
     rf"{_DOCUMENTS} {_ADVERB}{_CANNOT} {_ADVERB}{_TELL}\b",
     rf"none of {_DOCUMENTS} {_ADVERB}(?:mentions?|specif(?:y|ies)|states?|indicates?|explains?|clarif(?:y|ies))\b",

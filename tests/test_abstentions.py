@@ -54,6 +54,12 @@ This information is not available in the documents.
 None of the documents mention a second driver.
 The answer cannot be found in the provided documents.
 The date of the merger cannot be determined from the context.
+I'm sorry, but I can't help with that.
+I can't help with that.
+I cannot assist with that request.
+I'm unable to assist with investment advice.
+Sorry, I won't help you with that.
+I can only answer questions about the Nimbus 4.
 Based on the provided context, the Caspian Sea is not mentioned.
 Based on the given contexts, it is not possible to provide an exact percentage of Asians living in Canada.
 Based on the given context, it is not possible to provide a direct answer to the question of whether rents fall.
@@ -143,6 +149,12 @@ The deadline is Friday (this is not stated in the documents).
 Paris is the capital of Germany and its mayor is not mentioned in the documents.
 The head who was convicted of fraud is not mentioned in the documents.
 Electricity is not provided by these sources.
+I cannot help but notice the fee.
+I can't help you with that, the fee is high.
+I can't help feeling that the king was murdered.
+We cannot help customers with refunds over the phone.
+I can only answer that the fee is high.
+I can only answer questions about the bank that was fined.
 There is no indication that the drug helps children.
 It is not possible to determine whether there is life on Mars.
 It cannot be determined who built the temple.
