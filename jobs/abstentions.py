@@ -87,7 +87,6 @@ _IS_NOT_POSSIBLE = (  # to tell twins apart, to confirm a booking by phone: of w
 _FORMS_BY_DOCUMENTS: Final = (
     _IS_NOT_POSSIBLE,
     rf"it (?:cannot|can't|can not|could not) be {_ADVERB}(?:determined|confirmed|verified|said|answered)(?={_END}| {_ASKED})",
-    rf"it(?:'s| is) (?:unclear|not clear)(?= {_ASKED})",
     r"there(?:'s| is) no (?:clear )?indication (?:that|whether|of)\b",
 )
 _SAYS = re.compile(f"{_OPENING}(?:{'|'.join(_FORMS)})")
@@ -109,7 +108,10 @@ _PAIRED = re.compile(r"(?:the|this|any|its|their|his|her) [\w-]+ (?:and|or) ")
 """Two things of one kind at the beginning, where an `and` joins no clauses: "the name and age of the author"."""
 _MARK = re.compile(r"\[\d{1,3}\]")
 _HIDES = re.compile(  # a clause whose verb is none of _VERBS, a value, a negation: what is not mentioned is taken for true
-    r"\b(?:and|or|which|that|who|whom|whose|where|fact|lack|absence|nothing|everything|none|nobody|no|not|never|plus|due)\b|n't\b"
+    r"\b(?:and|or|which|that|who|whom|whose|where|fact|lack|absence|nothing|everything|none|nobody|no|not|never|plus|due|then)\b|n't\b"
+    r"|\b(?:by|from|through|during|at|with|against|to(?! (?:the|this|that|your) (?:question|query)\b))\b|^[\w'-]+ [\w'-]+ (?:[\w'-]+ ){0,3}?\w{3,}ing \w"
+    r"|\b(?:two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|\w{3,6}teen|(?:twen|thir|for|fif|six|seven|eigh|nine)ty|hundred"
+    r"|thousand|million|billion|percent)\b"
     r"|\breasons? (?!for\b|of\b|behind\b)|\b\w{2,}ed (?:of|by|on|in|for|with|to|from|as|at|since)\b"
     r"|\b(?!(?:1[5-9]|20)\d\d\b)\w{0,20}\d|[%$€£]"
 )

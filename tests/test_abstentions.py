@@ -64,7 +64,6 @@ The largest producer of rye is unclear from the given context.
 Therefore, based on the documents, it cannot be determined whether the sea is salt water.
 Therefore, there is not enough information to provide a brief answer to the question.
 Based on the information given in the provided contexts, it is not possible to provide an exact number of parks.
-Based on the given context, it is not clear which country is the largest producer of rye.
 Based on the given context, the name and age of the author are not mentioned.
 Based on the given context, the population of the town in 2020 is not stated.
 Based on the provided information, it is not possible to determine who wrote the book.
@@ -214,6 +213,14 @@ Based on the given context, it cannot be confirmed online.
 Based on the given context, there is no indication that the fee rose and the deposit fell.
 Based on the given context, there is no indication that the fee rose to 5%.
 Based on the given context, there is no indication of anything that the drug harms.
+Based on the given context, the bank stole deposits from widows is not mentioned.
+Based on the given context, the treaty broken by France is not described.
+Based on the given context, a mayor elected through fraud is not mentioned.
+Based on the given context, the firm selling fake drugs is not mentioned.
+Based on the given context, the ten percent fee is not mentioned.
+Based on the given context, it is not possible to determine the ten dollar fee.
+Based on these documents, France invaded Spain then the date is unclear.
+From the provided documents, the sum stolen from clients cannot be determined.
 Smoking kills and treatment is not discussed in the documents.
 The man convicted of fraud is not mentioned in the documents.
 The fee of 5% is not mentioned in the documents.
