@@ -71,29 +71,51 @@ _FORMS: Final = (  # "we do not provide information to others" is a rule of a fi
     rf"there(?:'s| is| was| are) (?:no|not any) {_ANY}{_MENTION}",
     rf"it(?:'s| is| was) not {_ADVERB}{_TOLD}\b(?: (?:explicitly|specifically|directly|clearly))?(?={_END}| (?:about\b|{_ASKED}|(?:in|by) {_DOCUMENTS}(?:{_END}| {_ASKED})))",
 )
-_BY_DOCUMENTS = (  # what follows is of them alone, where it would be of the world without it
-    rf"(?:(?:unfortunately|however|therefore|thus|so|additionally),? )?+(?:based (?:only |solely )?on|according to|from|in)"
-    rf" (?:the information (?:(?:given|provided|available|found) )?in )?{_DOCUMENTS},? "
+_BASED_ON = (  # what follows is of them alone, where it would be of the world without it; "In the article, ..." reports
+    r"(?:(?:unfortunately|however|therefore|thus|so|additionally),? )?+"
+    r"(?:based (?:only |solely )?on (?:the information (?:(?:given|provided|available|found) )?in )?"
+    rf"(?:{_TEXTS}|(?:the|this|these|those) {_GIVEN}*+(?:documents?|passages?|sources?|texts?|information))"
+    rf"|from {_TEXTS}), "
 )
-_IS_NOT_POSSIBLE = (
-    r"it(?:'s| is| was) (?:not possible|impossible) to (?:determine|confirm|verify|say|tell|answer|(?:provide|give) (?:an?|the)"
-    r" (?:exact|precise|direct|definitive|specific|clear|brief|complete) (?:answer|number|percentage|figure|date|amount|estimate))\b"
+_BY_DOCUMENTS = rf"(?:{_BASED_ON}|(?:according to|in) {_TEXTS}, )"
+_WITH_ANSWER = r"(?:the|this|that|your) (?:question|query)"
+_IS_NOT_POSSIBLE = (  # to tell twins apart, to confirm a booking by phone: of what only a text would be asked
+    r"it(?:'s| is| was) (?:not possible|impossible) to (?:determine\b"
+    rf"|(?:confirm|verify|say|tell)(?: (?:this|that|for sure|for certain|with certainty))?(?={_END}| {_ASKED})"
+    rf"|answer(?={_END}| {_WITH_ANSWER}\b)"
+    r"|(?:provide|give) (?:an?|the) (?:exact|precise|direct|definitive|specific|clear|brief|complete) (?:answer|number|percentage"
+    rf"|figure|date|amount|estimate)(?={_END}| (?:of|for|on)\b| to {_WITH_ANSWER}\b))"
 )
 _FORMS_BY_DOCUMENTS: Final = (
     _IS_NOT_POSSIBLE,
-    rf"it (?:cannot|can't|can not|could not) be {_ADVERB}(?:determined|confirmed|verified|said|answered)\b",
-    r"there(?:'s| is| was) no (?:clear )?indication (?:that|whether|of)\b",
+    rf"it (?:cannot|can't|can not|could not) be {_ADVERB}(?:determined|confirmed|verified|said|answered)(?={_END}| {_ASKED})",
+    r"there(?:'s| is) no (?:clear )?indication (?:that|whether|of)\b",
 )
-_SAYS = re.compile(f"{_OPENING}(?:{'|'.join(_FORMS)})|{_BY_DOCUMENTS}(?:{'|'.join(_FORMS_BY_DOCUMENTS)})")
+_SAYS = re.compile(f"{_OPENING}(?:{'|'.join(_FORMS)})")
+_SAYS_BY = re.compile(f"{_BASED_ON}(?:{'|'.join(_FORMS_BY_DOCUMENTS)})")
+_IS_NOT = r"(?:(?:is|are|was|were) not|isn't|aren't|wasn't|weren't)"
+_CANNOT_BE = r"(?:cannot|can't|can not|could not|couldn't) be"
 _NOT_TOLD = re.compile(  # "X is not mentioned in the given context"
-    rf"{_OPENING}(?P<what>[^,;:]{{3,160}}?) (?:(?:(?:is|are|was|were) not|isn't|aren't|wasn't|weren't) {_ADVERB}(?:(?:{_TOLD}|described|discussed) (?:in|by)"
+    rf"{_OPENING}(?P<what>[^,;:]{{3,160}}?) (?:{_IS_NOT} {_ADVERB}(?:(?:{_TOLD}|described|discussed) (?:in|by)"
     r"|(?:provided|given|included|available|found) in)"
-    rf"|(?:cannot|can't|can not|could not|couldn't) be {_ADVERB}(?:found in|(?:determined|answered|confirmed) (?:from|with|by|based on))"
+    rf"|{_CANNOT_BE} {_ADVERB}(?:found in|(?:determined|answered|confirmed) (?:from|with|by|based on))"
     rf"|(?:(?:is|was) (?:unclear|not clear) (?:from|in))) {_DOCUMENTS}\W*$"
 )
-_NOT_TOLD_BY = re.compile(  # "Based on the given context, X is not mentioned"
-    rf"{_BY_DOCUMENTS}(?P<what>[^,;:]{{3,160}}?) (?:(?:(?:is|are|was|were) not|isn't|aren't|wasn't|weren't) {_ADVERB}(?:{_TOLD}|described|discussed)"
-    rf"|(?:cannot|can't|can not|could not|couldn't) be {_ADVERB}(?:determined|found|answered|confirmed)|(?:is|was) (?:unclear|not clear)){_END}$"
+_NOT_TOLD_BY = re.compile(  # "Based on the given context, X is not mentioned"; a drug that is not indicated is not for the ill
+    rf"(?:{_BY_DOCUMENTS}(?P<what>[^,;:]{{3,160}}?) {_IS_NOT} {_ADVERB}(?:mentioned|stated|specified|described|discussed)"
+    rf"|{_BASED_ON}(?P<asked>[^,;:]{{3,160}}?) (?:{_CANNOT_BE} {_ADVERB}determined|(?:is|was) (?:unclear|not clear)"
+    rf"|(?:(?<=answer )|(?<=question )|(?<=information )|(?<=this )){_CANNOT_BE} {_ADVERB}(?:found|answered|confirmed))){_END}"
+)
+_PAIRED = re.compile(r"(?:the|this|any|its|their|his|her) [\w-]+ (?:and|or) ")
+"""Two things of one kind at the beginning, where an `and` joins no clauses: "the name and age of the author"."""
+_MARK = re.compile(r"\[\d{1,3}\]")
+_HIDES = re.compile(  # a clause whose verb is none of _VERBS, a value, a negation: what is not mentioned is taken for true
+    r"\b(?:and|or|which|that|who|whom|whose|where|fact|lack|absence|nothing|everything|none|nobody|no|not|never|plus|due|then)\b|n't\b"
+    r"|\b(?:by|from|through|during|at|with|against|to(?! (?:the|this|that|your) (?:question|query)\b))\b|^[\w'-]+ [\w'-]+ (?:[\w'-]+ ){0,3}?\w{3,}ing \w"
+    r"|\b(?:two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|\w{3,6}teen|(?:twen|thir|for|fif|six|seven|eigh|nine)ty|hundred"
+    r"|thousand|million|billion|percent)\b"
+    r"|\breasons? (?!for\b|of\b|behind\b)|\b\w{2,}ed (?:of|by|on|in|for|with|to|from|as|at|since)\b"
+    r"|\b(?!(?:1[5-9]|20)\d\d\b)\w{0,20}\d|[%$€£]"
 )
 _GOES_ON = re.compile(  # what follows asserts, or may
     r"[;:/|<>=~{}…]|\.\.|[.!?]\W{0,60}\s\w| [-–—]+ |—|\((?!\w{1,12}\))"
@@ -127,21 +149,39 @@ def abstains(text: str) -> bool:
         return False
     if says := _SAYS.match(bare):
         rest = bare[says.end() :]
-        if _GOES_ON.search(rest) or (bare.rfind("we ", 0, says.end()) >= 0 and _FIRM.search(rest)):
-            return False
+        is_of_firm = bare.rfind("we ", 0, says.end()) >= 0 and _FIRM.search(rest)
+        return not is_of_firm and _is_topic(says[0], rest)
+    if says := _SAYS_BY.match(bare):
+        rest = bare[says.end() :]
         asks = _CLAUSE.match(rest)
-        if asks or says[0].endswith((" whether", " if", " that")):
-            return _is_one_clause(rest[asks.end() if asks else 0 :])
-        return not _VERBS.search(rest)
+        return not (_FIRM.search(rest) or _hides(rest[asks.end() if asks else 0 :])) and _is_topic(
+            says[0], rest
+        )
     if told := _NOT_TOLD.match(bare) or _NOT_TOLD_BY.match(bare):
-        what = told["what"]
+        what = next(found for found in told.groups() if found)
         asked = re.match(_ASKED, what)
         is_topic = _is_one_clause(what[asked.end() :]) if asked else not _VERBS.search(what)
-        return is_topic and not _GOES_ON.search(what)
+        return is_topic and not _GOES_ON.search(what) and not _hides(what[asked.end() :] if asked else what)
     return False
+
+
+def _is_topic(said: str, rest: str) -> bool:
+    """Whether what follows one of the forms is what was asked for alone."""
+    if _GOES_ON.search(rest):
+        return False
+    asks = _CLAUSE.match(rest)
+    if asks or said.endswith((" whether", " if", " that")):
+        return _is_one_clause(rest[asks.end() if asks else 0 :])
+    return not _VERBS.search(rest)
 
 
 def _is_one_clause(text: str) -> bool:
     """Whether an indirect question says only what it asks: no second clause after `and`, none about someone in it."""
     n_verbs = sum(_VERBS.search(part) is not None for part in re.split(rf"\band (?!{_ASKED})", text))
     return n_verbs < 2 and not _ABOUT.search(text)
+
+
+def _hides(topic: str) -> bool:
+    """Whether what is not told may hold a statement beside its topic; citation marks are none."""
+    paired = _PAIRED.match(topic)
+    return _HIDES.search(_MARK.sub("", topic[paired.end() :] if paired else topic)) is not None

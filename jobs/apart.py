@@ -15,7 +15,7 @@ from typing import Any
 import pyarrow as pa
 
 from claimscore.jobs import operate
-from claimscore.jobs.config import Config, ReadConfig
+from claimscore.jobs.config import Config
 from claimscore.jobs.records import ANSWERS
 from claimscore.jobs.store import Store
 from claimscore.jobs.uri import shown
@@ -57,9 +57,13 @@ def config_of(config: Config, logs: str, out: str, *, own_names: bool = False) -
             where those are not there under our names.
     """
     mapped = {name: _with_own(name, candidates) for name, candidates in config.read.columns.items()}
-    read = dataclasses.replace(config.read, logs=logs, columns={} if own_names else mapped, mapped=())
-    if own_names:
-        read = ReadConfig(logs=logs, shard_rows=read.shard_rows, max_row_bytes=read.max_row_bytes)
+    read = dataclasses.replace(
+        config.read,
+        logs=logs,
+        preset="" if own_names else config.read.preset,
+        columns={} if own_names else mapped,
+        mapped=(),
+    )
     return dataclasses.replace(config, read=read, store=dataclasses.replace(config.store, out=out))
 
 

@@ -18,7 +18,7 @@ from rich.console import Console
 from claimscore.jobs import compare as comparing
 from claimscore.jobs import metrics, outputs, referee_words
 from claimscore.jobs.config import MetricsConfig, StoreConfig
-from claimscore.jobs.errors import InputError
+from claimscore.jobs.errors import InputError, one_line
 from claimscore.jobs.progress import printable, table
 from claimscore.jobs.report_words import interval, percent, points
 from claimscore.jobs.store import Store
@@ -34,7 +34,7 @@ _SHOWN_METRICS = (
     "unscored_rate",
 )
 _TELLING = ("hallucination_rate", "groundedness")
-_SHOWN_VERSIONS = 10
+_SHOWN_VERSIONS, _VERSION_CHARS = 10, 40
 
 
 def print_run(report: dict[str, Any]) -> None:
@@ -113,13 +113,19 @@ def _print_versions(versions: dict[str, dict[str, dict[str, Any]]], console: Con
 
     worst = sorted(sorted(versions), key=hallucinated, reverse=True)
     rows = [
-        [version, *(cell for name in _TELLING for cell in _value(versions[version].get(name)))]
+        [_short(version), *(cell for name in _TELLING for cell in _value(versions[version].get(name)))]
         for version in worst[:_SHOWN_VERSIONS]
     ]
     columns = [column for name in _TELLING for column in (name, "95% interval")]
     table("By prompt version", ["prompt", *columns], rows, console=console)
     if more := len(worst) - len(rows):
         console.print(f"and {more:,} versions more, none worse: they stand in the report", highlight=False)
+
+
+def _short(version: str) -> str:
+    """A prompt version as the first cell of a line, whatever the log gave for one; one of blanks in quotes."""
+    text = one_line(version) or f'"{version[:_VERSION_CHARS]}"'
+    return text if len(text) <= _VERSION_CHARS else f"{text[:_VERSION_CHARS]}…"
 
 
 def _value(row: dict[str, Any] | None) -> list[str | None]:

@@ -70,6 +70,17 @@ The largest producer of rye is unclear from the given context.
 Therefore, based on the documents, it cannot be determined whether the sea is salt water.
 Therefore, there is not enough information to provide a brief answer to the question.
 Based on the information given in the provided contexts, it is not possible to provide an exact number of parks.
+Based on the given context, the name and age of the author are not mentioned.
+Based on the given context, the population of the town in 2020 is not stated.
+Based on the provided information, it is not possible to determine who wrote the book.
+Based on the provided documents, it is not possible to say how old the king was.
+Based on the provided documents, it is not possible to say for sure.
+Based on the provided passages, the answer cannot be found.
+Based solely on the context, this cannot be confirmed.
+Based on the given context, it cannot be confirmed whether the king died [2].
+From the given context, the height cannot be determined.
+In the given context, the fee is not mentioned.
+According to the provided documents, the fee is not specified.
 """.strip().splitlines()
 
 ASSERT = """
@@ -171,6 +182,61 @@ Based on the given context, the fee is not mentioned but the deposit is.
 Based on the given context, the fee is not mentioned in the contract.
 According to the documents, the patient was not described as ill.
 From the documents the bank burned, the culprit cannot be determined.
+According to the article, there is no indication that the drug helps children.
+According to the sources, there was no indication that the pilot had erred.
+Based on the given context, there was no indication of guilt.
+According to the article, the cause of the fire cannot be determined.
+According to the provided documents, the outcome of the trial is unclear.
+According to the article, it is impossible to say goodbye.
+According to the passage, the price was not stated.
+In the article, the calls cannot be answered.
+In the article Smith was not mentioned.
+In context it is impossible to tell.
+From the source, the river cannot be found.
+Based on the given context, the wreck cannot be found.
+Based on the information the killer gave is not mentioned.
+Based on the given context, aspirin is not indicated.
+According to the provided documents, antibiotics are not indicated.
+Based on the given context, Jones killed Smith and the motive is not discussed.
+Based on the given context, Jones killed Smith which is not discussed.
+Based on the given context, Rome fell in 476 and the cause is unclear.
+Based on the given context, smoking causes cancer and is not discussed.
+Based on the given context, the drug kills and the dose cannot be determined.
+Based on the given context, the man convicted of fraud is not mentioned.
+Based on the given context, the fact Einstein stole it is not mentioned.
+Based on the given context, the actor who played Bond is not mentioned.
+Based on the given context, the reason the bank failed is unclear.
+Based on the given context, the fee of 5% is not mentioned.
+Based on the given context, the answer 42 is not mentioned.
+Based on the given context, nothing is not mentioned.
+Based on the given context, no fee is not mentioned.
+Based on the given context, it is not possible to tell lies.
+Based on the given context, it is not possible to say that the drug works.
+Based on the given context, it is not possible to say anything bad about the drug.
+Based on the given context, it is not possible to answer calls at night.
+Based on the given context, it is not possible to confirm a booking by phone.
+Based on the given context, it is not possible to give the exact amount in cash.
+Based on the given context, it is not possible to provide an exact date to customers.
+Based on the given context, it is not possible to determine the fee and pets stay free.
+Based on the given context, it is not possible to determine the fee of 5%.
+Based on the given context, it cannot be said that the drug works.
+Based on the given context, it cannot be said too often.
+Based on the given context, it cannot be confirmed online.
+Based on the given context, there is no indication that the fee rose and the deposit fell.
+Based on the given context, there is no indication that the fee rose to 5%.
+Based on the given context, there is no indication of anything that the drug harms.
+Based on the given context, the bank stole deposits from widows is not mentioned.
+Based on the given context, the treaty broken by France is not described.
+Based on the given context, a mayor elected through fraud is not mentioned.
+Based on the given context, the firm selling fake drugs is not mentioned.
+Based on the given context, the ten percent fee is not mentioned.
+Based on the given context, it is not possible to determine the ten dollar fee.
+Based on these documents, France invaded Spain then the date is unclear.
+From the provided documents, the sum stolen from clients cannot be determined.
+Smoking kills and treatment is not discussed in the documents.
+The man convicted of fraud is not mentioned in the documents.
+The fee of 5% is not mentioned in the documents.
+Nothing is not mentioned in the documents.
 """.strip().splitlines()
 
 
@@ -192,11 +258,31 @@ def test_a_line_break_may_end_a_statement():
 
 
 @pytest.mark.parametrize(
-    "part", ["i do not really ", "sorry, but ", "the given ", "the documents do not mention a, ", "no ", "( "]
+    "part",
+    [
+        "i do not really ",
+        "sorry, but ",
+        "the given ",
+        "the documents do not mention a, ",
+        "no ",
+        "( ",
+        "based on the given context, ",
+        "the fee and ",
+        "a2",
+        "answer ",
+    ],
 )
 def test_time_is_bounded_for_hostile_text(part):
     """Of the longest sentence that is looked at, made of what the patterns begin with."""
-    texts = [(start + part * MOST_CHARS)[:MOST_CHARS] for start in ("", "the documents do not mention ")]
+    texts = [
+        (start + part * MOST_CHARS)[:MOST_CHARS]
+        for start in (
+            "",
+            "the documents do not mention ",
+            "based on the context, ",
+            "based on the context, it is not possible to determine ",
+        )
+    ]
     began = time.process_time()
     for text in texts * 50:
         abstains(text)

@@ -134,6 +134,16 @@ def test_a_name_may_come_from_the_context_but_a_fact_may_not():
             "repeated_word",
         ),
         (
+            "A parcel waits in the locker for 7 days and is then sent back.",
+            "The locker is in the lockers for 7 days.",
+            "repeated_word",
+        ),
+        (
+            "Does this fee, which the bank does charge, end this year or does it stay?",
+            "This fee of this year, which the bank does charge, does stay or does end.",
+            "ok",
+        ),
+        (
             "The bank pays 5 euros a day or 50 euros a month.",
             "The bank pays 5 euros a day or 50 euros a month.",
             "ok",

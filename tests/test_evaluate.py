@@ -320,6 +320,18 @@ def test_the_same_quality_passes_the_gate_out_of_an_output_root(job):
     assert (result.exit_code, json.loads(result.stdout)["n_paired"]) == (0, 40)
 
 
+def test_a_night_is_held_against_a_baseline_whatever_its_columns_are_called(job):
+    """The golden set is read by our own names too: that says nothing of how the night was made."""
+    mapped = ("--set", 'read.columns={ topic = "subject" }')
+    old = version(job, "p1", 2, *mapped)
+    jobs_fixture.write_log(job["folder"], [fixture.row(f"n/{k}", "true") for k in range(40)])
+    ran = invoke("run", job["config"], "--date", jobs_fixture.DATE, *mapped)
+
+    result = invoke("gate", "--baseline", old, "--out", job["folder"] / "out", "--json")
+
+    assert (ran.exit_code, json.loads(result.stdout)["made_otherwise"]) == (0, None)
+
+
 @pytest.mark.parametrize(
     ("text", "line"),
     [

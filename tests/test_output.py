@@ -100,6 +100,23 @@ def test_a_full_disk_says_so_and_keeps_the_old_object(root, monkeypatch, number)
     assert (root.get("k"), root.keys("")) == (b"old", ["k"])
 
 
+def test_power_loss_finds_whole_objects_in_the_order_of_their_calls(root, monkeypatch):
+    """What is written is on disk before it gets its name, and the name, as a removal, before the call comes back."""
+    root.put("a/k", b"old")
+    done = []
+
+    def synced(fd):
+        done.append("folder" if Path(f"/proc/self/fd/{fd}").resolve() == Path(root.path("a")) else "file")
+
+    replace = Path.replace
+    monkeypatch.setattr(os, "fsync", synced)
+    monkeypatch.setattr(Path, "replace", lambda *paths: (done.append("name"), replace(*paths))[1])
+    root.put("a/k", b"new")
+    root.remove("a/k")
+
+    assert done == ["file", "name", "folder", "folder"]
+
+
 @pytest.mark.parametrize("number", [errno.EROFS, errno.EACCES])
 def test_a_read_only_root_says_so(root, monkeypatch, number):
     """No right to write: one line with the path, what was found and what to do."""

@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner, Result
 
-from claimscore.jobs import cluster, replay
+from claimscore.jobs import apart, cluster, replay
 from claimscore.jobs.cli import main
 from claimscore.jobs.errors import InputError
 from claimscore.jobs.records import LOG, REPLIES
@@ -229,6 +229,16 @@ def test_what_cannot_be_asked_is_left_out_and_counted(job, monkeypatch):
 
     assert document["left_out"] == {"without a question": 1, "without chunks": 1}
     assert (document["n_rows"], document["n_asked"]) == (N + 2, N)
+
+
+def test_a_log_apart_has_the_deployments_bounds(tmp_path):
+    """An answer that the night reads is read of a replay too: only the names of the columns are our own."""
+    read = ("read.max_answer_bytes=9", "read.max_row_bytes=99", 'read.columns={ topic = "subject" }')
+    config = jobs_fixture.make_config(tmp_path, *read)
+
+    mine = apart.config_of(config, "log", "out", own_names=True).read
+
+    assert (mine.max_answer_bytes, mine.max_row_bytes, mine.columns) == (9, 99, {})
 
 
 def test_a_deployment_without_texts_keeps_none(job, monkeypatch):

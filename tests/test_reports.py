@@ -189,6 +189,28 @@ def test_a_run_with_many_prompt_versions_tells_the_worst(capsys: pytest.CaptureF
     assert "By prompt version" not in capsys.readouterr().out
 
 
+def test_a_prompt_version_of_any_text_is_one_line(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+):
+    """Some logs hold the prompt itself there: markup and controls are text, an empty one is seen, a long one is cut."""
+    monkeypatch.setenv("COLUMNS", "160")
+    versions = ["", "[bold]b[/nope]\x1b[31m", "l" * 9_000]
+    told = [rate("hallucination_rate", 0.5, version) for version in versions]
+    reports.print_run(
+        finished_in("out")
+        | {
+            "metrics": [
+                row | {"grouping": "prompt_version", "prompt_version": v}
+                for row, v in zip(told, versions, strict=True)
+            ]
+        }
+    )
+    printed = capsys.readouterr().out
+
+    lines = printed[printed.index("By prompt version") :].splitlines()
+    assert [line.split()[0] for line in lines if "50.0%" in line] == ['""', "[bold]b[/nope]", "l" * 40 + "…"]
+
+
 def test_a_chunk_id_of_blanks_hides_no_evidence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     """An id may begin with more blanks than a terminal has columns: what hangs under it still has room."""
     chunk = {
