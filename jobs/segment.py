@@ -4,6 +4,7 @@ Blocks come from `blocks.py`, plain text from `inline.py`, sentence ends from `b
 from wrapped prose, and each sentence gets its context. Text is judged without markup; `start:end` keeps it. Blocks
 that assert nothing are named (heading, lead_in, question, meta), narrowly: in doubt, and wherever it holds a
 value, a sentence is a paragraph and gets claims. Knows no chunk ids: a citation mark stays with the sentence it follows.
+A little over 300 lines: one text from its blocks to its sentences.
 """
 
 from __future__ import annotations
@@ -56,7 +57,7 @@ def split_sentences(answers: pa.Array, config: SegmentConfig) -> pa.Table:
     Returns:
         The first eight columns of `records.SENTENCES`: `answers[answer_index][start:end]` is the sentence with
         marks and markup; `text` is without markup, citation marks still in it; a table row reads
-        `Header value; Header value`, a list item that says too little alone has its lead-in before it (leads.py). `block` is paragraph, list_item, table_row, quote, heading, lead_in,
+        `Label: Header value, Header value`, a list item that says too little alone has its lead-in before it (leads.py). `block` is paragraph, list_item, table_row, quote, heading, lead_in,
         question, meta or code. Code is one row a block. Empty in, empty out with the schema.
     """
     rows: list[tuple[int, int, int, int, str, str, str, bool]] = []
@@ -138,14 +139,24 @@ def _asserts(head: Block, row: Block | None) -> bool:
 
 
 def _row_text(block: Block) -> str:
-    """`Header value; Header value` of a table row; a cell without a header or value gives what it has."""
-    parts = []
-    for header, cell in itertools.zip_longest(block.header, block.cells, fillvalue=""):
-        value = " ".join(strip_inline(cell)[0].split())
-        name = " ".join(strip_inline(header)[0].split())
-        if value:
-            parts.append(f"{name} {value}" if name and block.kind == "table_row" else value)
-    return "; ".join(parts)
+    """`Label: Header value, Header value` of a table row, its first cell being the label; what cells there are without heads.
+
+    Of 16 rows beside prose that bears them or not the demo's judge had 15 on the right side, with `Header value; ...` 14 and
+    by .10 less clearly. A head that ends in a figure gets a colon: `Nimbus 4 199 euros` was read as 4,199.
+    """
+    names = [" ".join(strip_inline(name)[0].split()) for name in block.header]
+    values = [" ".join(strip_inline(cell)[0].split()) for cell in block.cells]
+    if block.kind != "table_row" or not any(names):
+        return "; ".join(value for value in values if value)
+    told = [
+        f"{name}{':' if name[-1].isdecimal() else ''} {value}" if name else value
+        for name, value in itertools.zip_longest(names, values, fillvalue="")
+        if value
+    ]
+    label = values[0] if len(told) > 1 else ""
+    if not label or not label[0].isalpha():
+        return ", ".join(told)
+    return f"{label}: {', '.join(told[1:])}"
 
 
 def _runs(text: str, block: Block) -> Iterator[tuple[list[tuple[int, int]], str]]:

@@ -35,7 +35,7 @@ def test_a_table_head_that_its_row_repeats_is_a_heading():
     found = rows("| Plan | Up to 30 days |\n|---|---|\n| Basic | 5 euro |")
 
     assert [row["block"] for row in found] == ["heading", "table_row"]
-    assert found[1]["text"] == "Plan Basic; Up to 30 days 5 euro"
+    assert found[1]["text"] == "Basic: Up to 30 days 5 euro"
 
 
 def test_a_lead_in_that_asserts_still_leads_its_list():
@@ -43,3 +43,21 @@ def test_a_lead_in_that_asserts_still_leads_its_list():
     contexts = [row["context"] for row in rows("Costs 5 EUR:\n- batteries\n- cable\n- lamp\n- case")]
 
     assert all(context.startswith("Costs 5 EUR:") for context in contexts[1:])
+
+
+@pytest.mark.parametrize(
+    ("row", "text"),
+    [
+        ("| Price | 199 euros | 79 euros |", "Price: Nimbus 4: 199 euros, Mini 79 euros"),
+        ("| Price | | 79 euros |", "Price: Mini 79 euros"),
+        ("| | 199 euros | 79 euros |", "Nimbus 4: 199 euros, Mini 79 euros"),
+        ("| 12 V | yes | no |", "Feature 12 V, Nimbus 4: yes, Mini no"),
+        ("| Price | | |", "Feature Price"),
+        ("| Price | 199 | 79 | 5 |", "Price: Nimbus 4: 199, Mini 79"),
+    ],
+)
+def test_a_row_says_what_its_first_cell_is_about(row, text):
+    """Heads stand before values, and no figure of a head runs into one of a cell."""
+    answer = f"| Feature | Nimbus 4 | Mini |\n|---|---|---|\n{row}\n"
+
+    assert split_sentences(pa.array([answer]), SegmentConfig()).column("text").to_pylist()[-1] == text
