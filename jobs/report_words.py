@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 NO_VALUE = "not known"
@@ -144,6 +144,29 @@ def names_in_words(names: Iterable[str]) -> str:
     told = sorted(set(names))
     more = f" and {len(told) - MAX_NAMES} more" if len(told) > MAX_NAMES else ""
     return ", ".join(told[:MAX_NAMES]) + more
+
+
+def again_words(days: Collection[str], *, is_current: bool) -> str:
+    """The command that makes these days, and those between them, anew: a series that is not the current one needs its card."""
+    first, last = min(days), max(days)
+    if not is_current:
+        return f"claimscore backfill CONFIG --since {first} --until {last} --judge CARD"
+    asked = f"--date {first}" if first == last else f"--since {first} --until {last}"
+    return f"claimscore run CONFIG {asked}"
+
+
+def pooled_words(
+    series: str, days: Collection[str], borders: Mapping[str, list[str]], *, is_current: bool
+) -> list[str]:
+    """A line where days that are counted together were made otherwise than one another; none where all were made alike."""
+    if not borders:
+        return []
+    parts = [f"from {day} on ({names_in_words(names)})" for day, names in sorted(borders.items())]
+    again = again_words(days, is_current=is_current)
+    return [
+        f"{series}: counted together are {len(days)} days, {min(days)} to {max(days)}, made otherwise than one another: "
+        f"{', '.join(parts)}; to compare: {again}"
+    ]
 
 
 def otherwise_words(otherwise: Mapping[str, list[str]]) -> tuple[str, str, str]:

@@ -189,7 +189,16 @@ MAY_IMPORT = {
     # The command line.
     "options": (),
     "progress": (),
-    "reports": ("compare", "metrics", "outputs", "progress", "referee_words", "report_words", "store"),
+    "reports": (
+        "compare",
+        "metrics",
+        "outputs",
+        "progress",
+        "recipes",
+        "referee_words",
+        "report_words",
+        "store",
+    ),
     "show": ("outputs", "progress", "referee_words", "report_words", "reports", "settings", "store"),
     "inprocess": ("nightly", "pipeline", "plan", "shard_run", "store"),
     "operate": (

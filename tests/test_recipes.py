@@ -269,3 +269,39 @@ def test_a_gate_stops_where_the_measure_changed(tmp_path: Path):
         f"claimscore run CONFIG --date {DAYS[0]}\n"
     ) in stopped.stdout
     assert (passed.exit_code, passed.stdout.splitlines()[-1]) == (0, "passed")
+
+
+def backfill(folder: Path, *days: str, settings: tuple[str, ...] = ()) -> str:
+    """Judge days of `run` anew as a series beside the current one, and name it."""
+    (folder / "other.toml").write_text('name = "other"\nmodel = "./model"\nentailment = 0.65\n')
+    config = jobs_fixture.make_config(folder, *settings, judge=str(folder / "other.toml"))
+    store, judge = Store(config.store.out, config.store), stub_models.StubJudge()
+    here = execute_here(config, store, Models(stub_models.StubLlm(), judge, judge))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(operate._LazyExecutor, "__call__", lambda _, *tasks: here(*tasks))
+        return list(operate.run_days(config, days, quiet=True, backfill=True))[-1]["series"]
+
+
+def test_two_series_of_days_made_otherwise_are_told(tmp_path: Path):
+    """A rate over days of two thresholds is neither's; a day alone, or days made again alike, need no word."""
+    mine = run(tmp_path, *DAYS[:2])
+    other = backfill(tmp_path, *DAYS[:2])
+    backfill(tmp_path, DAYS[1], settings=("verdicts.entailment=0.9",))
+    asked = ["compare", mine, other, "--out", str(tmp_path / "out")]
+
+    said = CliRunner().invoke(main, asked).stdout
+    document = json.loads(CliRunner().invoke(main, [*asked, "--json"]).stdout)
+    one_day = CliRunner().invoke(main, [*asked, "--since", DAYS[1]]).stdout
+    backfill(tmp_path, DAYS[1])
+    alike = json.loads(CliRunner().invoke(main, [*asked, "--json"]).stdout)
+
+    line = (
+        f"{other}: counted together are 2 days, {DAYS[0]} to {DAYS[1]}, made otherwise than one another: from {DAYS[1]} on "
+        f"(entailment threshold 0.65 -> 0.9); to compare: claimscore backfill CONFIG --since {DAYS[0]} --until {DAYS[1]} "
+        "--judge CARD"
+    )
+    assert said.splitlines()[1] == line
+    assert document["messages"] == [line]
+    assert document["made_otherwise"] == {other: {DAYS[1]: ["entailment threshold 0.65 -> 0.9"]}}
+    assert "made otherwise" not in one_day
+    assert (alike["messages"], alike["made_otherwise"]) == ([], {})

@@ -246,6 +246,7 @@ def test_rates_are_told_in_percent_as_the_report_tells_them(
         for name in ("groundedness", "human_kappa")
     ]
     compared = {"series_a": "a", "series_b": "b", "days": [], "n_common": 1, "n_only_a": 0, "n_only_b": 0}
+    compared["messages"] = []
     reports.print_comparison(compared | {"agreement": 1.0, "kappa": 0.5, "shifts": shifts, "flips": []})
     table = capsys.readouterr().out
 
