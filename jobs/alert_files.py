@@ -62,7 +62,11 @@ def run(
     history = as_frame(pa.concat_tables(tables))
     otherwise = recipes.Recipes(store, found).otherwise(set(history["date"]) - {date}, date)
     alike = history.filter(~pl.col("date").is_in(list(otherwise)))
-    document: dict[str, Any] = {"series": found, "made_at": made_at}
+    document: dict[str, Any] = {
+        "series": found,
+        "is_current": found == store.current(),
+        "made_at": made_at,
+    }
     document |= alerts.examine(alike, date, metrics, worst)
     week = trend.days_before(date, alerts.MIN_DAYS)
     document["gaps"] = sorted({*document["gaps"], *(day for day in otherwise if day >= week)})
@@ -86,7 +90,7 @@ def messages(document: dict[str, Any]) -> list[str]:
         out += [f"{words}: {_name(chart)}: {chart['why']}" for chart in mine]
     otherwise = document["made_otherwise"]
     if otherwise:
-        spanned, names, again = otherwise_words(otherwise)
+        spanned, names, again = otherwise_words(otherwise, is_current=document["is_current"])
         out.append(f"not judged: against {spanned}, made otherwise ({names}): {again}")
     gaps = [day for day in document["gaps"] if day not in otherwise]
     if gaps:

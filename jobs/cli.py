@@ -120,7 +120,9 @@ def plan(
     from claimscore.jobs import estimate, reports  # noqa: PLC0415
 
     config = load_config(config_path, overrides, judge=judge)
-    planned = estimate.plan_days(config, days_of(options["date"], options["since"], options["until"]))
+    planned = estimate.plan_days(
+        config, days_of(options["date"], options["since"], options["until"]), backfill=judge is not None
+    )
     emit(planned, reports.print_plan, as_json=as_json)
     if any("error" in day for day in planned["days"]):
         raise SystemExit(EXIT_UNFINISHED)

@@ -92,7 +92,7 @@ def _run_one(
         if backfill:
             _check_claims_are_fresh(plan)
             _check_no_verdict_changes(plan, store.current())
-        unlike = estimate.unlike_the_week(config, store, plan, told, None if backfill else store.current())
+        unlike = estimate.unlike_the_week(config, store, plan, told, backfill=backfill)
         with execute.watching(plan):
             report = run_day(config, store, plan, execute)
         report.warnings += unlike

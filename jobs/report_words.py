@@ -163,27 +163,26 @@ def pooled_words(
         return []
     parts = [f"from {day} on ({names_in_words(names)})" for day, names in sorted(borders.items())]
     again = again_words(days, is_current=is_current)
-    return [
+    line = (
         f"{series}: counted together are {len(days)} days, {min(days)} to {max(days)}, made otherwise than one another: "
         f"{', '.join(parts)}; to compare: {again}"
-    ]
+    )
+    return [line]
 
 
-def otherwise_words(otherwise: Mapping[str, list[str]]) -> tuple[str, str, str]:
+def otherwise_words(otherwise: Mapping[str, list[str]], *, is_current: bool) -> tuple[str, str, str]:
     """The days, what differs, and the command that makes them alike, for people.
 
     As (`3 days, 2026-11-25 to 2026-11-27`, `[verdicts] rival_margin 1.5 -> 2, version of the scores 4 -> 5`, `claimscore run
-    CONFIG --since … --until …`).
+    CONFIG --since … --until …`, or `backfill` for a series that is not the current one).
     """
     days = sorted(otherwise)
     names = names_in_words(name for names in otherwise.values() for name in names)
-    if len(days) == 1:
-        return days[0], names, f"claimscore run CONFIG --date {days[0]}"
-    again = f"claimscore run CONFIG --since {days[0]} --until {days[-1]}"
-    return f"{len(days)} days, {days[0]} to {days[-1]}", names, again
+    spanned = days[0] if len(days) == 1 else f"{len(days)} days, {days[0]} to {days[-1]}"
+    return spanned, names, again_words(days, is_current=is_current)
 
 
-def unlike_words(date: str, otherwise: Mapping[str, list[str]]) -> str:
+def unlike_words(date: str, otherwise: Mapping[str, list[str]], *, is_current: bool) -> str:
     """That a day will not be comparable with days that are stored, why, and what makes them so."""
-    spanned, names, again = otherwise_words(otherwise)
+    spanned, names, again = otherwise_words(otherwise, is_current=is_current)
     return f"{date}: not comparable with {spanned}, made otherwise ({names}); to compare: {again}"

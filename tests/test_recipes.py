@@ -305,3 +305,31 @@ def test_two_series_of_days_made_otherwise_are_told(tmp_path: Path):
     assert document["made_otherwise"] == {other: {DAYS[1]: ["entailment threshold 0.65 -> 0.9"]}}
     assert "made otherwise" not in one_day
     assert (alike["messages"], alike["made_otherwise"]) == ([], {})
+
+
+def test_days_of_a_backfilled_series_are_made_alike_by_a_backfill(tmp_path: Path, monkeypatch):
+    """A run makes the current series: it would leave the other one as it is. Told so wherever days are not comparable."""
+    monkeypatch.setattr("claimscore.jobs.alerts.MIN_COUNT", 1)
+    run(tmp_path, *DAYS[8:11], rows=jobs_fixture.log_rows(240))
+    other = backfill(tmp_path, *DAYS[8:9], settings=("verdicts.entailment=0.9",))
+    folder = str(tmp_path / "out")
+    days = ["--since", DAYS[9], "--until", DAYS[9], "--judge", str(tmp_path / "other.toml")]
+    planned = CliRunner().invoke(main, ["plan", str(tmp_path / "claimscore.toml"), *days, "--json"]).stdout
+    backfill(tmp_path, *DAYS[9:11])
+
+    alert = CliRunner().invoke(main, ["alert", folder, "--date", TODAY, "--series", other]).stderr
+    report = ["report", "--out", folder, "--series", other, "--format", "json"]
+    notices = json.loads(CliRunner().invoke(main, report).stdout)["notices"]
+    gate = ["gate", "--out", folder, "--series", other, "--baseline-date", DAYS[8]]
+    said = CliRunner().invoke(main, gate).stdout
+
+    again = f"claimscore backfill CONFIG --since {DAYS[8]} --until {DAYS[8]} --judge CARD"
+    changed = "made otherwise (entailment threshold 0.9 -> 0.65)"
+    assert json.loads(planned)["days"][0]["warnings"] == [
+        f"{DAYS[9]}: not comparable with {DAYS[8]}, {changed}; to compare: {again}"
+    ]
+    assert f"not judged: against {DAYS[8]}, {changed}: {again}\n" in alert
+    assert f"No change is told against {DAYS[8]}, {changed}; to compare: {again}" in [
+        notice["text"] for notice in notices
+    ]
+    assert f"what moved may be the measure: {again}\n" in said
