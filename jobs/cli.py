@@ -87,7 +87,8 @@ def backfill(
 ) -> None:
     """Judge past days again with another judge, as a new series beside the old one.
 
-    Claims are reused as they are: no LLM is loaded. The series that dashboards read is not changed.
+    Claims are reused as they are: no LLM is loaded. The series that dashboards read is not changed; days of the new one that
+    were made otherwise are replaced, and told.
 
     Example: claimscore backfill configs/demo.toml --since 2026-11-27 --until 2026-11-28 --judge configs/judges/other.toml
     """

@@ -60,6 +60,7 @@ def plan_days(config: Config, days: Sequence[str], *, backfill: bool = False) ->
         try:
             plan = plan_day(config, store, weights, day)
             planned.append(_plan_one(config, store, plan))
+            planned[-1]["warnings"] += replaced(config, store, plan) if backfill else []
             planned[-1]["warnings"] += unlike_the_week(config, store, plan, told, backfill=backfill)
         except InputError as err:
             if len(days) == 1:
@@ -92,6 +93,14 @@ def unlike_the_week(
         return []
     is_current = not backfill or plan.series == current
     return [report_words.unlike_words(plan.date, otherwise, is_current=is_current)]
+
+
+def replaced(config: Config, store: Store, plan: DayPlan) -> list[str]:
+    """A line where a backfill would make a stored day of its series otherwise: what the series held is gone then."""
+    if not why_measured_anew(config, store, plan):
+        return []
+    names = recipes.unlike_itself(config, store, plan.tasks[0])
+    return [report_words.replaced_words(plan.series, plan.date, names)] if names else []
 
 
 def _plan_one(config: Config, store: Store, plan: DayPlan) -> dict[str, Any]:

@@ -186,3 +186,11 @@ def unlike_words(date: str, otherwise: Mapping[str, list[str]], *, is_current: b
     """That a day will not be comparable with days that are stored, why, and what makes them so."""
     spanned, names, again = otherwise_words(otherwise, is_current=is_current)
     return f"{date}: not comparable with {spanned}, made otherwise ({names}); to compare: {again}"
+
+
+def replaced_words(series: str, day: str, names: Iterable[str]) -> str:
+    """That a day of a series is made anew in its place, and how it was made before."""
+    return (
+        f"{day}: series {series} holds this day, made otherwise ({names_in_words(names)}): it is replaced; to keep both, give "
+        "the judge card another name"
+    )

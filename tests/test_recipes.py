@@ -273,13 +273,18 @@ def test_a_gate_stops_where_the_measure_changed(tmp_path: Path):
 
 def backfill(folder: Path, *days: str, settings: tuple[str, ...] = ()) -> str:
     """Judge days of `run` anew as a series beside the current one, and name it."""
+    return str(backfill_reports(folder, *days, settings=settings)[-1]["series"])
+
+
+def backfill_reports(folder: Path, *days: str, settings: tuple[str, ...] = ()) -> list[dict]:
+    """What a backfill says of each of these days."""
     (folder / "other.toml").write_text('name = "other"\nmodel = "./model"\nentailment = 0.65\n')
     config = jobs_fixture.make_config(folder, *settings, judge=str(folder / "other.toml"))
     store, judge = Store(config.store.out, config.store), stub_models.StubJudge()
     here = execute_here(config, store, Models(stub_models.StubLlm(), judge, judge))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(operate._LazyExecutor, "__call__", lambda _, *tasks: here(*tasks))
-        return list(operate.run_days(config, days, quiet=True, backfill=True))[-1]["series"]
+        return list(operate.run_days(config, days, quiet=True, backfill=True))
 
 
 def test_two_series_of_days_made_otherwise_are_told(tmp_path: Path):
@@ -333,3 +338,28 @@ def test_days_of_a_backfilled_series_are_made_alike_by_a_backfill(tmp_path: Path
         notice["text"] for notice in notices
     ]
     assert f"what moved may be the measure: {again}\n" in said
+
+
+def test_a_backfill_says_what_it_replaces_and_how_that_was_made(tmp_path: Path):
+    """Another threshold under the same name makes the series' verdicts anew in their place; `plan` says the same line."""
+    run(tmp_path, *DAYS[:2])
+    (first,) = backfill_reports(tmp_path, DAYS[0])
+    high = ("verdicts.entailment=0.9",)
+    config, card = str(tmp_path / "claimscore.toml"), str(tmp_path / "other.toml")
+    asked = ["plan", config, "--since", DAYS[0], "--until", DAYS[1], "--json", "--set", high[0]]
+
+    with_card, without = (
+        json.loads(CliRunner().invoke(main, [*asked, *judge]).stdout)["days"]
+        for judge in (["--judge", card], [])
+    )
+    again = backfill_reports(tmp_path, *DAYS[:2], settings=high)
+    (fresh,) = backfill_reports(tmp_path, DAYS[0], settings=high)
+
+    line = (
+        f"{DAYS[0]}: series {first['series']} holds this day, made otherwise (entailment threshold 0.65 -> 0.9): it is "
+        "replaced; to keep both, give the judge card another name"
+    )
+    assert [first["warnings"], fresh["warnings"]] == [[], []]
+    assert [day["warnings"] for day in again] == [[line], []]
+    assert [day["warnings"] for day in with_card] == [[line], []]
+    assert "replaced" not in str(without)
