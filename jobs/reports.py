@@ -33,7 +33,8 @@ _SHOWN_METRICS = (
     "refusal_correctness",
     "unscored_rate",
 )
-_TELLING = ("hallucination_rate", "groundedness")
+_TELLING = {"hallucination_rate": "hallucinated", "groundedness": "grounded"}
+"""Rates that tell prompt versions apart -> the heading; longer ones would break within 80 columns."""
 _SHOWN_VERSIONS, _VERSION_CHARS = 10, 40
 
 
@@ -116,7 +117,7 @@ def _print_versions(versions: dict[str, dict[str, dict[str, Any]]], console: Con
         [_short(version), *(cell for name in _TELLING for cell in _value(versions[version].get(name)))]
         for version in worst[:_SHOWN_VERSIONS]
     ]
-    columns = [column for name in _TELLING for column in (name, "95% interval")]
+    columns = [column for name in _TELLING.values() for column in (name, "95% interval")]
     table("By prompt version", ["prompt", *columns], rows, console=console)
     if more := len(worst) - len(rows):
         console.print(f"and {more:,} versions more, none worse: they stand in the report", highlight=False)
