@@ -341,6 +341,7 @@ MAY_IMPORT = {
             "counting",
             "label_sheet",
             "labelling",
+            "outputs",
             "progress",
             "read",
             "report_words",
@@ -399,7 +400,7 @@ MAY_IMPORT = {
         ),
     ),
     "promote": ("flagged",),
-    "promote_files": ("wholefile", "logrows", "promote", "reports", "store"),
+    "promote_files": ("wholefile", "logrows", "outputs", "promote", "reports", "store"),
     "sheets": ("wholefile", "progress", "report_files", "report_text", "report_words"),
     "golden_words": ("gate_files", "golden", "report_words", "sheets"),
     "cli_golden": (

@@ -153,7 +153,7 @@ def test_a_run_that_was_stopped_has_a_report(out: str, tmp_path: Path):
     [
         (
             ("--date", "2026-11-27"),
-            "{out}: nothing of 2026-11-27 in series {series}, expected one of 2026-11-28 to 2026-11-28; run that day first",
+            "{out}: nothing of 2026-11-27 in series {series}, expected 2026-11-28; run that day first",
         ),
         (("--series", "zz"), "{out}: no series 'zz', expected one of {series}"),
         (
