@@ -87,6 +87,13 @@ def messages(document: dict[str, Any]) -> list[str]:
     out = [_alarm(chart) for chart in charts if chart["status"] == "alarm"]
     for status, words in (("unknown", "not judged"), ("learning", "not judged yet")):
         mine = [chart for chart in charts if chart["status"] == status]
+        if (
+            status == "learning"
+            and len(mine) > 1
+            and all(c["status"] in ("learning", "empty") for c in charts)
+        ):
+            out.append(_young(mine))
+            continue
         out += [f"{words}: {_name(chart)}: {chart['why']}" for chart in mine]
     otherwise = document["made_otherwise"]
     if otherwise:
@@ -110,6 +117,13 @@ def messages(document: dict[str, Any]) -> list[str]:
     if earlier:
         out.append(f"days with too little to count: {_listed(earlier)}")
     return [one_line(line) for line in out]
+
+
+def _young(charts: Sequence[dict[str, Any]]) -> str:
+    """Of an output so young that no rate can be judged: one line, for each would say the same."""
+    held = sorted({chart["n_days_before"] for chart in charts})
+    n_days = f"{held[0]}" if len(held) == 1 else f"{held[0]} to {held[-1]}"
+    return f"not judged yet: {len(charts)} rates: {n_days} of {alerts.MIN_DAYS} days before it"
 
 
 def _name(chart: dict[str, Any]) -> str:
