@@ -221,11 +221,8 @@ def compare_series(
         document[name] = document[name].to_pylist()
     borders = {series: recipes.Recipes(store, series).borders(days) for series in (series_a, series_b)}
     document["made_otherwise"] = {series: found for series, found in borders.items() if found}
-    document["messages"] = [
-        line
-        for series, found in borders.items()
-        for line in pooled_words(series, days, found, is_current=series == store.current())
-    ]
+    told = (pooled_words(s, days, found, is_current=s == store.current()) for s, found in borders.items())
+    document["messages"] = [line for lines in told for line in lines]
     return {"series_a": series_a, "series_b": series_b, "days": days} | document
 
 
