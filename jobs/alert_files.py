@@ -62,7 +62,11 @@ def run(
     history = as_frame(pa.concat_tables(tables))
     otherwise = recipes.Recipes(store, found).otherwise(set(history["date"]) - {date}, date)
     alike = history.filter(~pl.col("date").is_in(list(otherwise)))
-    document: dict[str, Any] = {"series": found, "made_at": made_at}
+    document: dict[str, Any] = {
+        "series": found,
+        "is_current": found == store.current(),
+        "made_at": made_at,
+    }
     document |= alerts.examine(alike, date, metrics, worst)
     week = trend.days_before(date, alerts.MIN_DAYS)
     document["gaps"] = sorted({*document["gaps"], *(day for day in otherwise if day >= week)})
@@ -83,10 +87,17 @@ def messages(document: dict[str, Any]) -> list[str]:
     out = [_alarm(chart) for chart in charts if chart["status"] == "alarm"]
     for status, words in (("unknown", "not judged"), ("learning", "not judged yet")):
         mine = [chart for chart in charts if chart["status"] == status]
+        if (
+            status == "learning"
+            and len(mine) > 1
+            and all(c["status"] in ("learning", "empty") for c in charts)
+        ):
+            out.append(_young(mine))
+            continue
         out += [f"{words}: {_name(chart)}: {chart['why']}" for chart in mine]
     otherwise = document["made_otherwise"]
     if otherwise:
-        spanned, names, again = otherwise_words(otherwise)
+        spanned, names, again = otherwise_words(otherwise, is_current=document["is_current"])
         out.append(f"not judged: against {spanned}, made otherwise ({names}): {again}")
     gaps = [day for day in document["gaps"] if day not in otherwise]
     if gaps:
@@ -106,6 +117,13 @@ def messages(document: dict[str, Any]) -> list[str]:
     if earlier:
         out.append(f"days with too little to count: {_listed(earlier)}")
     return [one_line(line) for line in out]
+
+
+def _young(charts: Sequence[dict[str, Any]]) -> str:
+    """Of an output so young that no rate can be judged: one line, for each would say the same."""
+    held = sorted({chart["n_days_before"] for chart in charts})
+    n_days = f"{held[0]}" if len(held) == 1 else f"{held[0]} to {held[-1]}"
+    return f"not judged yet: {len(charts)} rates: {n_days} of {alerts.MIN_DAYS} days before it"
 
 
 def _name(chart: dict[str, Any]) -> str:

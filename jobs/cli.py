@@ -87,9 +87,10 @@ def backfill(
 ) -> None:
     """Judge past days again with another judge, as a new series beside the old one.
 
-    Claims are reused as they are: no LLM is loaded. The series that dashboards read is not changed.
+    Claims are reused as they are: no LLM is loaded. The series that dashboards read is not changed; days of the new one that
+    were made otherwise are replaced, and told.
 
-    Example: claimscore backfill configs/demo.toml --since 2026-11-27 --until 2026-11-28 --judge configs/judges/other.toml
+    Example: claimscore backfill configs/demo.toml --since 2026-11-27 --until 2026-11-28 --judge configs/judges/nli-deberta-v3-base.toml
     """
     config = load_config(config_path, _with_address(overrides, address), judge=judge)
     days = days_of(None, options["since"], options["until"])
@@ -120,7 +121,9 @@ def plan(
     from claimscore.jobs import estimate, reports  # noqa: PLC0415
 
     config = load_config(config_path, overrides, judge=judge)
-    planned = estimate.plan_days(config, days_of(options["date"], options["since"], options["until"]))
+    planned = estimate.plan_days(
+        config, days_of(options["date"], options["since"], options["until"]), backfill=judge is not None
+    )
     emit(planned, reports.print_plan, as_json=as_json)
     if any("error" in day for day in planned["days"]):
         raise SystemExit(EXIT_UNFINISHED)
@@ -136,7 +139,7 @@ def plan(
 def compare(series_a: str, series_b: str, out: str, as_json: bool, **options: Any) -> None:
     """Put two judge series side by side: agreement, kappa, metric shifts, claims that flipped.
 
-    Example: claimscore compare demo-1a2b3c4d other-5e6f7a8b --out demo-run/out
+    Example: claimscore compare demo nli-deberta-v3-base --out demo-run/out
     """
     from claimscore.jobs import reports  # noqa: PLC0415
 
@@ -152,7 +155,7 @@ def compare(series_a: str, series_b: str, out: str, as_json: bool, **options: An
 def show(request_id: str, out: str, series: str | None, as_json: bool) -> None:
     """Show one answer: every claim with its verdict, rule, citation state and evidence.
 
-    Example: claimscore show card-001 --out demo-run/out
+    Example: claimscore show 1128-035 --out demo-run/out
     """
     from claimscore.jobs import show as showing  # noqa: PLC0415
 

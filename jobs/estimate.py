@@ -46,8 +46,8 @@ _CPU_PAIRS_PER_S_BFLOAT16 = 75.0
 """76.5 where the CPU multiplies bfloat16 (benchmarks/results/notes-cpu-judge.md, the second machine)."""
 
 
-def plan_days(config: Config, days: Sequence[str]) -> dict[str, Any]:
-    """The plan of every day: stale tables with reasons, answers, and costs.
+def plan_days(config: Config, days: Sequence[str], *, backfill: bool = False) -> dict[str, Any]:
+    """The plan of every day: stale tables with reasons, answers, and costs; of a backfill, where that is asked for.
 
     Raises:
         ClaimscoreError: a model is missing, or the only day has no log.
@@ -60,7 +60,8 @@ def plan_days(config: Config, days: Sequence[str]) -> dict[str, Any]:
         try:
             plan = plan_day(config, store, weights, day)
             planned.append(_plan_one(config, store, plan))
-            planned[-1]["warnings"] += unlike_the_week(config, store, plan, told, store.current())
+            planned[-1]["warnings"] += replaced(config, store, plan) if backfill else []
+            planned[-1]["warnings"] += unlike_the_week(config, store, plan, told, backfill=backfill)
         except InputError as err:
             if len(days) == 1:
                 raise
@@ -70,7 +71,7 @@ def plan_days(config: Config, days: Sequence[str]) -> dict[str, Any]:
 
 
 def unlike_the_week(
-    config: Config, store: Store, plan: DayPlan, told: set[str], current: str | None
+    config: Config, store: Store, plan: DayPlan, told: set[str], *, backfill: bool
 ) -> list[str]:
     """A line where what is made of a day will not be comparable with stored days of the week before; most days have none.
 
@@ -79,13 +80,27 @@ def unlike_the_week(
         store: where the tables lie.
         plan: of the day.
         told: days that need no word; those of the line are added.
-        current: the series that dashboards read; None: another series is what was asked for.
+        backfill: another series than the one that dashboards read is what was asked for.
     """
     if not why_measured_anew(config, store, plan):
         return []
-    otherwise = recipes.unlike_the_week(config, store, plan.tasks[0], but=told, current=current)
+    current = store.current()
+    otherwise = recipes.unlike_the_week(
+        config, store, plan.tasks[0], but=told, current=None if backfill else current
+    )
     told.update(otherwise)
-    return [report_words.unlike_words(plan.date, otherwise)] if otherwise else []
+    if not otherwise:
+        return []
+    is_current = not backfill or plan.series == current
+    return [report_words.unlike_words(plan.date, otherwise, is_current=is_current)]
+
+
+def replaced(config: Config, store: Store, plan: DayPlan) -> list[str]:
+    """A line where a backfill would make a stored day of its series otherwise: what the series held is gone then."""
+    if not why_measured_anew(config, store, plan):
+        return []
+    names = recipes.unlike_itself(config, store, plan.tasks[0])
+    return [report_words.replaced_words(plan.series, plan.date, names)] if names else []
 
 
 def _plan_one(config: Config, store: Store, plan: DayPlan) -> dict[str, Any]:

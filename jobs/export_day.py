@@ -33,7 +33,7 @@ def day_of(store: Store, out: str, date: str | None, series: str | None) -> tupl
     days = {file.date for file in store.files("answers", series=found)}
     date = date or max(days, default=None)
     if date is None or date not in days:
-        held = f"one of {min(days)} to {max(days)}" if days else "one that was run"
+        held = outputs.held_words(days) if days else "one that was run"
         raise InputError(
             f"{out}: no answers of {date} in series {found}, expected {held}; run that day first"
         )

@@ -23,7 +23,7 @@ from claimscore.jobs.errors import InputError, reason_of
 from claimscore.jobs.layout import TableFile
 from claimscore.jobs.progress import printable, table
 from claimscore.jobs.records import ANSWERS
-from claimscore.jobs.report_words import counted, names_in_words, percent, points, visible
+from claimscore.jobs.report_words import again_words, counted, names_in_words, percent, points, visible
 from claimscore.jobs.store import Store
 from claimscore.jobs.wholefile import write_whole
 
@@ -148,9 +148,10 @@ def _otherwise(store: Store, sides: list[dict[str, str | None]], files: list[Any
     names = recipes.differing(before, now, kept)
     if not names:
         return None
-    again = (
-        "evaluate it again" if baseline.get("file") else f"claimscore run CONFIG --date {baseline['date']}"
-    )
+    again = "evaluate it again"
+    if not baseline.get("file"):
+        is_current = baseline["series"] == store.current()
+        again = again_words([str(baseline["date"])], is_current=is_current)
     return (
         f"{side_words(baseline)} was made otherwise than {side_words(candidate)} ({names_in_words(names)}), "
         f"what moved may be the measure: {again}"

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from rich.console import Console
 
-from claimscore.jobs import label_sheet, labelling, reports, trust
+from claimscore.jobs import label_sheet, labelling, outputs, reports, trust
 from claimscore.jobs.calibration_files import evidence_group
 from claimscore.jobs.config import Config
 from claimscore.jobs.counting import once
@@ -67,7 +67,7 @@ def make_sheet(
     days = {file.date for file in store.files("verdicts", series=series)} if series else set()
     date = date or max(days, default=None)
     if series is None or date not in days:
-        held = f"one of {min(days)} to {max(days)}" if days else "a finished run"
+        held = outputs.held_words(days) if days else "a finished run"
         raise InputError(
             f"{config.store.out}: nothing of {date or 'any day'}, expected {held}; run that day first"
         )

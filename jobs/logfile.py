@@ -248,9 +248,12 @@ def _column(
         fit(empty, target, shape)
     except (WrongKindError, pa.ArrowNotImplementedError, pa.ArrowTypeError) as err:
         lacks = f" {err}" if isinstance(err, WrongKindError) and str(err) else ""
+        remedy = "map the column under [read.columns]"
+        if lacks and name == "chunks":
+            remedy = 'name the field under [read.columns], e.g. "chunk.text" = "body"'
         raise InputError(
             f"{file}: column {found!r} is {str(empty.type)[:200]}{lacks}, expected "
-            f"{_EXPECTED.get(name) or _EXPECTED[str(target)]}; map the column under [read.columns]"
+            f"{_EXPECTED.get(name) or _EXPECTED[str(target)]}; {remedy}"
         ) from err
     return Column(name, steps, target, shape)
 

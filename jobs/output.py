@@ -25,6 +25,7 @@ import pyarrow as pa
 import pyarrow.fs
 
 from claimscore.jobs.errors import OutputError, reason_of
+from claimscore.jobs.uri import straight
 from claimscore.jobs.wholefile import put_whole
 
 LOCK = "state/locks/run.lock"
@@ -252,7 +253,7 @@ class OutputRoot:
 
 def _file_system(uri: str) -> tuple[pyarrow.fs.FileSystem, str]:
     if "://" not in uri:
-        return pyarrow.fs.LocalFileSystem(), str(Path(uri).expanduser().absolute())
+        return pyarrow.fs.LocalFileSystem(), str(straight(Path(uri).expanduser().absolute()))
     if uri.startswith("s3://") and "allow_delayed_open" not in uri:
         # An object under 5 MiB is then one PUT; without it even a manifest is a multipart upload of 3 requests.
         uri += ("&" if "?" in uri else "?") + "allow_delayed_open=true"

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 from collections import deque
+from collections.abc import Iterable
 from pathlib import Path
 
 from claimscore.jobs.errors import InputError
@@ -40,6 +41,12 @@ def no_run(out: str, *, otherwise: str = "run a day first") -> InputError:
     return InputError(
         f"{out}: no finished run ({_found(here)}), expected one; no folder near it holds tables: {otherwise}"
     )
+
+
+def held_words(days: Iterable[str]) -> str:
+    """The days that there are, as an error says what it expected: the one, or the first and the last."""
+    found = sorted(set(days))
+    return found[0] if len(found) == 1 else f"one of {found[0]} to {found[-1]}"
 
 
 def near(here: Path) -> list[Path]:

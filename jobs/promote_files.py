@@ -14,7 +14,7 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from claimscore.jobs import logrows, promote, reports
+from claimscore.jobs import logrows, outputs, promote, reports
 from claimscore.jobs.config import Config
 from claimscore.jobs.errors import InputError, OutputError, reason_of
 from claimscore.jobs.frames import as_frame, joined
@@ -101,7 +101,7 @@ def _night(store: Store, config: Config, date: str | None, series: str | None) -
     date = date or max(days)
     if date not in days:
         raise InputError(
-            f"{out}: no answers of {date} in series {series}, expected one of {min(days)} to {max(days)}; run that day first"
+            f"{out}: no answers of {date} in series {series}, expected {outputs.held_words(days)}; run that day first"
         )
     return date, series
 

@@ -151,6 +151,12 @@ def unlike_the_week(
     return found
 
 
+def unlike_itself(config: Config, store: Store, task: ShardTask) -> list[str]:
+    """What will differ in how a shard's day is made from how it is stored; nothing where it is not."""
+    mine = Recipes(store, task.series, settings.by_fingerprint(config))
+    return mine.otherwise([task.date], recipe_now(config, store, task)).get(task.date, [])
+
+
 def _how(parts: Mapping[str, Mapping[str, str]]) -> Recipe:
     return {
         f"{VERSION}{table}" if name == _STAGE else name: value

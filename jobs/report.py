@@ -220,7 +220,7 @@ def _unusual(night: Night, volume: dict[str, Any]) -> list[tuple[str, str]]:
             )
         )
     if night.otherwise:
-        spanned, names, again = report_words.otherwise_words(night.otherwise)
+        spanned, names, again = report_words.otherwise_words(night.otherwise, is_current=night.is_current)
         found.append(
             (
                 "warn",

@@ -58,7 +58,7 @@ def make(out: str, date: str | None, series: str | None, compare: str | None) ->
     date = date or max(days)
     if date not in days:
         raise InputError(
-            f"{out}: nothing of {date} in series {series}, expected one of {min(days)} to {max(days)}; run that day first"
+            f"{out}: nothing of {date} in series {series}, expected {outputs.held_words(days)}; run that day first"
         )
     night = read_night(store, date, series, is_current=series == current)
     compared = reports.compare_series(out, series, compare, date, date) if compare else None

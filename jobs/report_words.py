@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 NO_VALUE = "not known"
@@ -146,21 +146,51 @@ def names_in_words(names: Iterable[str]) -> str:
     return ", ".join(told[:MAX_NAMES]) + more
 
 
-def otherwise_words(otherwise: Mapping[str, list[str]]) -> tuple[str, str, str]:
+def again_words(days: Collection[str], *, is_current: bool) -> str:
+    """The command that makes these days, and those between them, anew: a series that is not the current one needs its card."""
+    first, last = min(days), max(days)
+    if not is_current:
+        return f"claimscore backfill CONFIG --since {first} --until {last} --judge CARD"
+    asked = f"--date {first}" if first == last else f"--since {first} --until {last}"
+    return f"claimscore run CONFIG {asked}"
+
+
+def pooled_words(
+    series: str, days: Collection[str], borders: Mapping[str, list[str]], *, is_current: bool
+) -> list[str]:
+    """A line where days that are counted together were made otherwise than one another; none where all were made alike."""
+    if not borders:
+        return []
+    parts = [f"from {day} on ({names_in_words(names)})" for day, names in sorted(borders.items())]
+    again = again_words(days, is_current=is_current)
+    line = (
+        f"{series}: counted together are {len(days)} days, {min(days)} to {max(days)}, made otherwise than one another: "
+        f"{', '.join(parts)}; to compare: {again}"
+    )
+    return [line]
+
+
+def otherwise_words(otherwise: Mapping[str, list[str]], *, is_current: bool) -> tuple[str, str, str]:
     """The days, what differs, and the command that makes them alike, for people.
 
     As (`3 days, 2026-11-25 to 2026-11-27`, `[verdicts] rival_margin 1.5 -> 2, version of the scores 4 -> 5`, `claimscore run
-    CONFIG --since … --until …`).
+    CONFIG --since … --until …`, or `backfill` for a series that is not the current one).
     """
     days = sorted(otherwise)
     names = names_in_words(name for names in otherwise.values() for name in names)
-    if len(days) == 1:
-        return days[0], names, f"claimscore run CONFIG --date {days[0]}"
-    again = f"claimscore run CONFIG --since {days[0]} --until {days[-1]}"
-    return f"{len(days)} days, {days[0]} to {days[-1]}", names, again
+    spanned = days[0] if len(days) == 1 else f"{len(days)} days, {days[0]} to {days[-1]}"
+    return spanned, names, again_words(days, is_current=is_current)
 
 
-def unlike_words(date: str, otherwise: Mapping[str, list[str]]) -> str:
+def unlike_words(date: str, otherwise: Mapping[str, list[str]], *, is_current: bool) -> str:
     """That a day will not be comparable with days that are stored, why, and what makes them so."""
-    spanned, names, again = otherwise_words(otherwise)
+    spanned, names, again = otherwise_words(otherwise, is_current=is_current)
     return f"{date}: not comparable with {spanned}, made otherwise ({names}); to compare: {again}"
+
+
+def replaced_words(series: str, day: str, names: Iterable[str]) -> str:
+    """That a day of a series is made anew in its place, and how it was made before."""
+    return (
+        f"{day}: series {series} holds this day, made otherwise ({names_in_words(names)}): it is replaced; to keep both, give "
+        "the judge card another name"
+    )

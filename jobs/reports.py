@@ -16,11 +16,11 @@ import pyarrow.compute as pc
 from rich.console import Console
 
 from claimscore.jobs import compare as comparing
-from claimscore.jobs import metrics, outputs, referee_words
+from claimscore.jobs import metrics, outputs, recipes, referee_words
 from claimscore.jobs.config import MetricsConfig, StoreConfig
 from claimscore.jobs.errors import InputError, one_line
 from claimscore.jobs.progress import printable, table
-from claimscore.jobs.report_words import interval, percent, points
+from claimscore.jobs.report_words import interval, percent, points, pooled_words
 from claimscore.jobs.store import Store
 
 _SHOWN_FLIPS = 30
@@ -33,7 +33,8 @@ _SHOWN_METRICS = (
     "refusal_correctness",
     "unscored_rate",
 )
-_TELLING = ("hallucination_rate", "groundedness")
+_TELLING = {"hallucination_rate": "hallucinated", "groundedness": "grounded"}
+"""Rates that tell prompt versions apart -> the heading; longer ones would break within 80 columns."""
 _SHOWN_VERSIONS, _VERSION_CHARS = 10, 40
 
 
@@ -116,7 +117,7 @@ def _print_versions(versions: dict[str, dict[str, dict[str, Any]]], console: Con
         [_short(version), *(cell for name in _TELLING for cell in _value(versions[version].get(name)))]
         for version in worst[:_SHOWN_VERSIONS]
     ]
-    columns = [column for name in _TELLING for column in (name, "95% interval")]
+    columns = [column for name in _TELLING.values() for column in (name, "95% interval")]
     table("By prompt version", ["prompt", *columns], rows, console=console)
     if more := len(worst) - len(rows):
         console.print(f"and {more:,} versions more, none worse: they stand in the report", highlight=False)
@@ -198,7 +199,7 @@ def find_series(store: Store, out: str, name: str) -> str:
 def compare_series(
     out: str, series_a: str, series_b: str, since: str | None, until: str | None
 ) -> dict[str, Any]:
-    """Compare two series over the days that both hold.
+    """Compare two series over the days that both hold; `messages` says where days of a series were made otherwise.
 
     Raises:
         InputError: a series is unknown, or its name too short to tell it from others; or they have no day in common.
@@ -218,6 +219,10 @@ def compare_series(
     document = {field.name: getattr(compared, field.name) for field in dataclasses.fields(compared)}
     for name in ("confusion", "shifts", "flips"):
         document[name] = document[name].to_pylist()
+    borders = {series: recipes.Recipes(store, series).borders(days) for series in (series_a, series_b)}
+    document["made_otherwise"] = {series: found for series, found in borders.items() if found}
+    told = (pooled_words(s, days, found, is_current=s == store.current()) for s, found in borders.items())
+    document["messages"] = [line for lines in told for line in lines]
     return {"series_a": series_a, "series_b": series_b, "days": days} | document
 
 
@@ -267,6 +272,8 @@ def print_comparison(document: dict[str, Any]) -> None:
         highlight=False,
         soft_wrap=True,
     )
+    for line in document["messages"]:
+        console.print(printable(line), highlight=False, markup=False, soft_wrap=True)
     shifts = [
         [s["metric"], s["prompt_version"] or "all", *_shift(s)] for s in document["shifts"] if s["shift"]
     ]

@@ -1,8 +1,9 @@
-"""A place as people may read it: a URI without user, password and query, which may be keys."""
+"""A place as people may read it: a URI without user, password and query, which may be keys; a path without `..`."""
 
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 # A key may hold any sign: behind `user:` all up to the last `@` of the word goes, within a bound that keeps long texts linear.
 # Without a colon only what stands before the first slash can be one: a path may hold an `@`. One slash after the scheme is what
@@ -19,3 +20,8 @@ _SECRETS = re.compile(
 def shown(text: str) -> str:
     """`text` with every URI in it cut down to scheme and place; any other text stays as it is."""
     return _SECRETS.sub(lambda found: found["scheme"] + found["place"], text)
+
+
+def straight(path: Path) -> Path:
+    """The same place without `..`, where the path has any; links that lie on the way are followed then."""
+    return path.resolve() if ".." in path.parts else path

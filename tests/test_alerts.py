@@ -262,6 +262,25 @@ def test_what_cannot_be_judged_is_not_quiet(rows, status, why):
     assert (chart["status"], chart["why"]) == (status, why)
 
 
+def test_an_output_of_a_few_days_says_so_once():
+    """Not once a rate and a version; what is learnt beside rates that are judged is named."""
+    young = rates(range(5, 11), 0.1) + rates(range(8, 11), 0.1, version="p14")
+    old = rates(range(11), 0.1)
+
+    def lines(rows: list[dict], *metrics: str) -> list[str]:
+        document = examine(held(rows), date(10), metrics) | {"made_otherwise": {}}
+        return [line for line in alert_files.messages(document) if line.startswith("not judged yet")]
+
+    assert lines(young, "hallucination_rate") == ["not judged yet: 2 rates: 5 of 7 days before it"]
+    assert lines(rates(range(5, 11), 0.1), "hallucination_rate") == [
+        "not judged yet: hallucination_rate of all answers: 5 of 7 days before it"
+    ]
+    mixed = [*old, *(item | {"metric": "unscored_rate"} for item in rates(range(5, 11), 0.1)[::2])]
+    assert lines(mixed, "hallucination_rate", "unscored_rate") == [
+        "not judged yet: unscored_rate of all answers: 5 of 7 days before it"
+    ]
+
+
 def test_days_that_are_left_out_are_named():
     """Old gaps between days, days with too little, and versions with too little stand in the messages."""
     rows = (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
 from pathlib import Path
 from types import SimpleNamespace
@@ -36,3 +37,20 @@ def test_no_bar_of_a_library_stands_in_the_demos_output(monkeypatch: pytest.Monk
         build_demo_models.build_decomposer(tmp_path, tmp_path, "x.gguf")
 
     assert said == ["errors alone", "no bars"]
+
+
+def test_no_bar_stands_in_a_log(tmp_path: Path):
+    """Where stderr is no terminal the bars of tqdm itself are silent too."""
+    code = (
+        "import build_demo_models as build\n"
+        "build.package_folder = build.Path\n"
+        "build.publish = lambda *_: [*__import__('tqdm').tqdm(range(3))]\n"
+        f"build.main(['--out', {str(tmp_path)!r}])"
+    )
+    scripts = Path(build_demo_models.__file__).parent
+
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=scripts, capture_output=True, text=True, check=True
+    )
+
+    assert done.stderr == ""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -60,6 +61,21 @@ def test_every_command_has_help_with_an_example_and_stands_in_the_readme(name: s
 
     assert f"Example: claimscore {name}" in " ".join(shown.split())
     assert f"claimscore {name}" in (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+def test_examples_name_what_is_there(demo_rows: dict[str, dict]):
+    """Who tries an example on the demo finds the answer, the prompt versions and the configs that it names."""
+    examples = {
+        name: shlex.split(" ".join((command.help or "").partition("Example:")[2].split()))
+        for name, command in main.commands.items()
+    }
+    versions = {row["prompt_version"] for row in demo_rows.values()}
+
+    configs = [word for words in examples.values() for word in words if word.startswith("configs/")]
+    assert [path for path in configs if not (ROOT / path).exists() and not path.endswith("/mine.toml")] == []
+    assert len(configs) > 5
+    assert examples["show"][2] in demo_rows
+    assert {word for word in examples["gate"] if word in ("p13", "p14")} <= versions
 
 
 @pytest.mark.parametrize(

@@ -189,7 +189,16 @@ MAY_IMPORT = {
     # The command line.
     "options": (),
     "progress": (),
-    "reports": ("compare", "metrics", "outputs", "progress", "referee_words", "report_words", "store"),
+    "reports": (
+        "compare",
+        "metrics",
+        "outputs",
+        "progress",
+        "recipes",
+        "referee_words",
+        "report_words",
+        "store",
+    ),
     "show": ("outputs", "progress", "referee_words", "report_words", "reports", "settings", "store"),
     "inprocess": ("nightly", "pipeline", "plan", "shard_run", "store"),
     "operate": (
@@ -332,6 +341,7 @@ MAY_IMPORT = {
             "counting",
             "label_sheet",
             "labelling",
+            "outputs",
             "progress",
             "read",
             "report_words",
@@ -390,7 +400,7 @@ MAY_IMPORT = {
         ),
     ),
     "promote": ("flagged",),
-    "promote_files": ("wholefile", "logrows", "promote", "reports", "store"),
+    "promote_files": ("wholefile", "logrows", "outputs", "promote", "reports", "store"),
     "sheets": ("wholefile", "progress", "report_files", "report_text", "report_words"),
     "golden_words": ("gate_files", "golden", "report_words", "sheets"),
     "cli_golden": (

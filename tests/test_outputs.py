@@ -92,3 +92,9 @@ def test_a_large_disk_is_not_searched_whole(tmp_path: Path, monkeypatch):
         an_output(tmp_path / name / "out")
 
     assert outputs.near(tmp_path) == []
+
+
+def test_one_day_is_named_once():
+    """What an error expected of the days that there are."""
+    assert outputs.held_words(["2026-11-28"]) == "2026-11-28"
+    assert outputs.held_words({"2026-11-28", "2026-11-26"}) == "one of 2026-11-26 to 2026-11-28"

@@ -67,6 +67,10 @@ def test_a_chunk_without_a_text_field_stops_the_file(path):
 
     with pytest.raises(InputError, match="without a field 'body', expected list<struct>"):
         read(table, path, columns={"chunk.text": ("body",)})
+    with pytest.raises(InputError) as caught:
+        read(table, path)
+    assert str(caught.value).endswith('; name the field under [read.columns], e.g. "chunk.text" = "body"')
+    assert read(table, path, columns={"chunk.text": ("blob",)})
 
 
 @pytest.mark.parametrize("name", ["request_id", "answer", "chunks"])

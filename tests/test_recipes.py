@@ -269,3 +269,97 @@ def test_a_gate_stops_where_the_measure_changed(tmp_path: Path):
         f"claimscore run CONFIG --date {DAYS[0]}\n"
     ) in stopped.stdout
     assert (passed.exit_code, passed.stdout.splitlines()[-1]) == (0, "passed")
+
+
+def backfill(folder: Path, *days: str, settings: tuple[str, ...] = ()) -> str:
+    """Judge days of `run` anew as a series beside the current one, and name it."""
+    return str(backfill_reports(folder, *days, settings=settings)[-1]["series"])
+
+
+def backfill_reports(folder: Path, *days: str, settings: tuple[str, ...] = ()) -> list[dict]:
+    """What a backfill says of each of these days."""
+    (folder / "other.toml").write_text('name = "other"\nmodel = "./model"\nentailment = 0.65\n')
+    config = jobs_fixture.make_config(folder, *settings, judge=str(folder / "other.toml"))
+    store, judge = Store(config.store.out, config.store), stub_models.StubJudge()
+    here = execute_here(config, store, Models(stub_models.StubLlm(), judge, judge))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(operate._LazyExecutor, "__call__", lambda _, *tasks: here(*tasks))
+        return list(operate.run_days(config, days, quiet=True, backfill=True))
+
+
+def test_two_series_of_days_made_otherwise_are_told(tmp_path: Path):
+    """A rate over days of two thresholds is neither's; a day alone, or days made again alike, need no word."""
+    mine = run(tmp_path, *DAYS[:2])
+    other = backfill(tmp_path, *DAYS[:2])
+    backfill(tmp_path, DAYS[1], settings=("verdicts.entailment=0.9",))
+    asked = ["compare", mine, other, "--out", str(tmp_path / "out")]
+
+    said = CliRunner().invoke(main, asked).stdout
+    document = json.loads(CliRunner().invoke(main, [*asked, "--json"]).stdout)
+    one_day = CliRunner().invoke(main, [*asked, "--since", DAYS[1]]).stdout
+    backfill(tmp_path, DAYS[1])
+    alike = json.loads(CliRunner().invoke(main, [*asked, "--json"]).stdout)
+
+    line = (
+        f"{other}: counted together are 2 days, {DAYS[0]} to {DAYS[1]}, made otherwise than one another: from {DAYS[1]} on "
+        f"(entailment threshold 0.65 -> 0.9); to compare: claimscore backfill CONFIG --since {DAYS[0]} --until {DAYS[1]} "
+        "--judge CARD"
+    )
+    assert said.splitlines()[1] == line
+    assert document["messages"] == [line]
+    assert document["made_otherwise"] == {other: {DAYS[1]: ["entailment threshold 0.65 -> 0.9"]}}
+    assert "made otherwise" not in one_day
+    assert (alike["messages"], alike["made_otherwise"]) == ([], {})
+
+
+def test_days_of_a_backfilled_series_are_made_alike_by_a_backfill(tmp_path: Path, monkeypatch):
+    """A run makes the current series: it would leave the other one as it is. Told so wherever days are not comparable."""
+    monkeypatch.setattr("claimscore.jobs.alerts.MIN_COUNT", 1)
+    run(tmp_path, *DAYS[8:11], rows=jobs_fixture.log_rows(240))
+    other = backfill(tmp_path, *DAYS[8:9], settings=("verdicts.entailment=0.9",))
+    folder = str(tmp_path / "out")
+    days = ["--since", DAYS[9], "--until", DAYS[9], "--judge", str(tmp_path / "other.toml")]
+    planned = CliRunner().invoke(main, ["plan", str(tmp_path / "claimscore.toml"), *days, "--json"]).stdout
+    backfill(tmp_path, *DAYS[9:11])
+
+    alert = CliRunner().invoke(main, ["alert", folder, "--date", TODAY, "--series", other]).stderr
+    report = ["report", "--out", folder, "--series", other, "--format", "json"]
+    notices = json.loads(CliRunner().invoke(main, report).stdout)["notices"]
+    gate = ["gate", "--out", folder, "--series", other, "--baseline-date", DAYS[8]]
+    said = CliRunner().invoke(main, gate).stdout
+
+    again = f"claimscore backfill CONFIG --since {DAYS[8]} --until {DAYS[8]} --judge CARD"
+    changed = "made otherwise (entailment threshold 0.9 -> 0.65)"
+    assert json.loads(planned)["days"][0]["warnings"] == [
+        f"{DAYS[9]}: not comparable with {DAYS[8]}, {changed}; to compare: {again}"
+    ]
+    assert f"not judged: against {DAYS[8]}, {changed}: {again}\n" in alert
+    assert f"No change is told against {DAYS[8]}, {changed}; to compare: {again}" in [
+        notice["text"] for notice in notices
+    ]
+    assert f"what moved may be the measure: {again}\n" in said
+
+
+def test_a_backfill_says_what_it_replaces_and_how_that_was_made(tmp_path: Path):
+    """Another threshold under the same name makes the series' verdicts anew in their place; `plan` says the same line."""
+    run(tmp_path, *DAYS[:2])
+    (first,) = backfill_reports(tmp_path, DAYS[0])
+    high = ("verdicts.entailment=0.9",)
+    config, card = str(tmp_path / "claimscore.toml"), str(tmp_path / "other.toml")
+    asked = ["plan", config, "--since", DAYS[0], "--until", DAYS[1], "--json", "--set", high[0]]
+
+    with_card, without = (
+        json.loads(CliRunner().invoke(main, [*asked, *judge]).stdout)["days"]
+        for judge in (["--judge", card], [])
+    )
+    again = backfill_reports(tmp_path, *DAYS[:2], settings=high)
+    (fresh,) = backfill_reports(tmp_path, DAYS[0], settings=high)
+
+    line = (
+        f"{DAYS[0]}: series {first['series']} holds this day, made otherwise (entailment threshold 0.65 -> 0.9): it is "
+        "replaced; to keep both, give the judge card another name"
+    )
+    assert [first["warnings"], fresh["warnings"]] == [[], []]
+    assert [day["warnings"] for day in again] == [[line], []]
+    assert [day["warnings"] for day in with_card] == [[line], []]
+    assert "replaced" not in str(without)

@@ -51,6 +51,8 @@ def test_a_page_is_written_where_nothing_is_said(out: str, tmp_path: Path):
     result = report("--out", out)
 
     assert (result.exit_code, result.output) == (0, "wrote claimscore-2026-11-28.html\n")
+    ignored = (Path(__file__).parents[1] / ".gitignore").read_text().splitlines()
+    assert any(Path("/claimscore-2026-11-28.html").match(line) for line in ignored)
     assert "<title>claimscore 2026-11-28</title>" in (tmp_path / "claimscore-2026-11-28.html").read_text()
 
 
@@ -65,6 +67,15 @@ def test_the_figures_are_those_of_the_tables(out: str):
     assert document["volume"]["n_answers"] == len(answers) == 6
     assert document["rates"][0]["value"] == pytest.approx(sum(judged) / len(judged))
     assert document["volume"]["n_claims"] == sum(row["n_claims"] for row in answers)
+
+
+def test_commands_in_a_report_name_the_straight_way(out: str, tmp_path: Path):
+    """An output root that was given by a way up and down again is told as the folder that it is."""
+    (tmp_path / "x").mkdir()
+
+    around = report("--out", str(tmp_path / "x" / ".." / Path(out).name), "--format", "json").output
+
+    assert json.loads(around)["out"] == out
 
 
 def test_markdown_goes_to_stdout(out: str):
@@ -142,7 +153,7 @@ def test_a_run_that_was_stopped_has_a_report(out: str, tmp_path: Path):
     [
         (
             ("--date", "2026-11-27"),
-            "{out}: nothing of 2026-11-27 in series {series}, expected one of 2026-11-28 to 2026-11-28; run that day first",
+            "{out}: nothing of 2026-11-27 in series {series}, expected 2026-11-28; run that day first",
         ),
         (("--series", "zz"), "{out}: no series 'zz', expected one of {series}"),
         (

@@ -211,6 +211,26 @@ def test_a_prompt_version_of_any_text_is_one_line(
     assert [line.split()[0] for line in lines if "50.0%" in line] == ['""', "[bold]b[/nope]", "l" * 40 + "…"]
 
 
+def test_no_heading_of_the_versions_breaks_within_80_columns(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+):
+    """Nor an interval: a cell that goes on in the next line is taken for another version."""
+    monkeypatch.setenv("COLUMNS", "80")
+    told = [
+        rate(name, 0.999, version) | {"low": 0.123, "high": 0.999}
+        for name in ("hallucination_rate", "groundedness")
+        for version in ("p13", "answer-v14")
+    ]
+
+    reports.print_run(finished_in("out") | {"metrics": told})
+
+    lines = [line.split() for line in capsys.readouterr().out.splitlines()]
+    head = next(k for k, line in enumerate(lines) if line[:1] == ["prompt"])
+    assert lines[head] == ["prompt", "hallucinated", "95%", "interval", "grounded", "95%", "interval"]
+    cells = ["99.9%", "12.3%", "to", "99.9%"] * 2
+    assert lines[head + 2 : head + 4] == [["answer-v14", *cells], ["p13", *cells]]
+
+
 def test_a_chunk_id_of_blanks_hides_no_evidence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     """An id may begin with more blanks than a terminal has columns: what hangs under it still has room."""
     chunk = {
@@ -246,6 +266,7 @@ def test_rates_are_told_in_percent_as_the_report_tells_them(
         for name in ("groundedness", "human_kappa")
     ]
     compared = {"series_a": "a", "series_b": "b", "days": [], "n_common": 1, "n_only_a": 0, "n_only_b": 0}
+    compared["messages"] = []
     reports.print_comparison(compared | {"agreement": 1.0, "kappa": 0.5, "shifts": shifts, "flips": []})
     table = capsys.readouterr().out
 
