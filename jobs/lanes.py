@@ -51,7 +51,8 @@ class _Kept:
     """
 
     def __init__(self) -> None:
-        self._lock, self._n_users, self._found = threading.Lock(), 0, 0
+        # Again from within: a collection may close the lanes of another generator here.
+        self._lock, self._n_users, self._found = threading.RLock(), 0, 0
 
     @contextmanager
     def setting(self, get: Callable[[], int], put: Callable[[int], None]) -> Iterator[None]:

@@ -208,6 +208,7 @@ def killed(base, first):
                 lambda: list(out.glob("state/manifests/answers/**/*.json")) or driver.poll() is not None,
                 "no table",
             )
+            assert driver.poll() is None, driver.stdout.read().decode(errors="replace")[-2_000:]
             os.kill(driver.pid, signal.SIGKILL)
             driver.wait()
             writers = [pid for pid in session(driver.pid) if _is_worker(pid)]
