@@ -1,7 +1,8 @@
 """The `claimscore` command: what runs at night, and what is read in the morning.
 
 Exit codes: 0 done, 1 a named failure, 2 usage, 3 finished, but a shard failed or too much is unscored. Heavy imports
-stand inside the commands, so that help and usage errors need neither torch nor ray nor vllm.
+stand inside the commands, so that help and usage errors need neither torch nor ray nor vllm. A little over 300 lines: one command
+after the other.
 """
 
 from __future__ import annotations

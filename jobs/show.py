@@ -95,8 +95,9 @@ def print_answer(document: dict[str, Any]) -> None:
     _print_named(console, "answer", answer["answer"])
     groundedness = "-" if answer["groundedness"] is None else percent(answer["groundedness"])
     cites = any(v["citation_state"] not in (None, CitationState.MISSING) for v in document["verdicts"])
+    counts_as = "hallucinated, " if answer["hallucinated"] else ""
     summary = (
-        f"{answer['state']}, groundedness {groundedness} ({answer['n_supported']} of {answer['n_scored']} scored claims), "
+        f"{answer['state']}, {counts_as}groundedness {groundedness} ({answer['n_supported']} of {answer['n_scored']} scored claims), "
         f"{answer['action']} ({answer['action_reason']}), next: {answer['next_step']}"
     )
     if document["verdicts"] and not cites:

@@ -54,6 +54,7 @@ def test_show_explains_every_claim(out: str):
     """Verdict, rule, citation state and evidence of each claim stand in the output."""
     text = " ".join(CliRunner().invoke(main, ["show", "r2", "--out", out]).output.split())
 
+    assert "scored, hallucinated, groundedness" in text
     assert "supported Guests pay 20 euro" in text
     assert "nli_cited; citation ok" in text
     assert "unsupported The hotel has a pool" in text
