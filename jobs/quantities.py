@@ -64,11 +64,11 @@ _FOLD: Final = (
     | dict.fromkeys(_BLANKS, 32)
     | {0x2212: 45, 0x2010: 45, 0x2011: 45, 0xFF05: 37, 0xFF0C: 44, 0x3BC: 0xB5}
 )
-_GLYPHS: Final = {"½": 0.5, "¼": 0.25, "¾": 0.75, "⅓": 1 / 3, "⅔": 2 / 3}
+GLYPHS: Final = {"½": 0.5, "¼": 0.25, "¾": 0.75, "⅓": 1 / 3, "⅔": 2 / 3}
 _END = r"(?![A-Za-z0-9])"
 
 _LETTERS = re.compile(r"[A-Za-z]+")
-_FRACTIONS: Final = "".join(_GLYPHS)
+_FRACTIONS: Final = "".join(GLYPHS)
 _LINK, _ADDRESS = r"(?:https?://|www\.)\S+", r"(?<![\w.+-])[\w.+-]{1,64}@[\w.-]{1,255}"
 _CITED = r"\[\^?\d{1,3}(?:[ ]?[,;–-][ ]?\d{1,3}){0,20}\]|【\d{1,3}[^】\n]{0,40}】"
 _MASKS: Final = (  # an address is tried at every word: only where there is a sign of one
@@ -233,8 +233,8 @@ def _read(text: str, order: str) -> tuple[Mention, ...]:
         mention: Mention | None
         if word in "0123456789":
             mention = _at_digit(text, at, order)
-        elif word in _GLYPHS:
-            mention = _finish(text, at, at + 1, (_GLYPHS[word],), 0.01)
+        elif word in GLYPHS:
+            mention = _finish(text, at, at + 1, (GLYPHS[word],), 0.01)
         else:
             mention = _at_word(text, at, word)
         if mention is not None:

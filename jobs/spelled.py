@@ -9,14 +9,15 @@ from __future__ import annotations
 import re
 from typing import Final, NamedTuple
 
-_ONES = (
+_ONE_WORDS = (
     "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen "
     "seventeen eighteen nineteen"
 )
+ONES: Final = {word: float(n) for n, word in enumerate(_ONE_WORDS.split())}
 _TENS = "twenty thirty forty fifty sixty seventy eighty ninety"
 _LARGE: Final = {"thousand": 1e3, "million": 1e6, "billion": 1e9, "trillion": 1e12, "lakh": 1e5, "crore": 1e7}
 _WORDS: Final = (
-    {word: float(n) for n, word in enumerate(_ONES.split())}
+    ONES
     | {word: 10.0 * n for n, word in enumerate(_TENS.split(), 2)}
     | {"hundred": 100.0, "dozen": 12.0, **_LARGE}
 )  # fmt: skip

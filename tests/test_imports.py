@@ -112,7 +112,7 @@ MAY_IMPORT = {
     "abstentions": ("phrases",),
     "rewording": ("dates", "pairs", "quantities", "values", "windows"),
     "injections": ("hidden",),
-    "idioms": (),
+    "idioms": ("letters", "quantities", "spelled"),
     "rules": ("idioms", "injections", "names", "quantities", "values"),
     "names": ("dates", "remembered"),
     "remembered": (),
