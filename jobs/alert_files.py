@@ -85,16 +85,12 @@ def messages(document: dict[str, Any]) -> list[str]:
     """What somebody should know, a line each: alarms first, then what could not be judged and why."""
     charts = document["charts"]
     out = [_alarm(chart) for chart in charts if chart["status"] == "alarm"]
-    for status, words in (("unknown", "not judged"), ("learning", "not judged yet")):
-        mine = [chart for chart in charts if chart["status"] == status]
-        if (
-            status == "learning"
-            and len(mine) > 1
-            and all(c["status"] in ("learning", "empty") for c in charts)
-        ):
-            out.append(_young(mine))
-            continue
-        out += [f"{words}: {_name(chart)}: {chart['why']}" for chart in mine]
+    unknown, learning = ([c for c in charts if c["status"] == status] for status in ("unknown", "learning"))
+    out += [f"not judged: {_name(chart)}: {chart['why']}" for chart in unknown]
+    if len(learning) > 1 and all(chart["status"] in ("learning", "empty") for chart in charts):
+        out.append(_young(learning))
+    else:
+        out += [f"not judged yet: {_name(chart)}: {chart['why']}" for chart in learning]
     otherwise = document["made_otherwise"]
     if otherwise:
         spanned, names, again = otherwise_words(otherwise, is_current=document["is_current"])

@@ -60,8 +60,7 @@ def plan_days(config: Config, days: Sequence[str], *, backfill: bool = False) ->
         try:
             plan = plan_day(config, store, weights, day)
             planned.append(_plan_one(config, store, plan))
-            planned[-1]["warnings"] += replaced(config, store, plan) if backfill else []
-            planned[-1]["warnings"] += unlike_the_week(config, store, plan, told, backfill=backfill)
+            planned[-1]["warnings"] += told_first(config, store, plan, told, backfill=backfill)
         except InputError as err:
             if len(days) == 1:
                 raise
@@ -70,37 +69,28 @@ def plan_days(config: Config, days: Sequence[str], *, backfill: bool = False) ->
     return {"days": planned, "config": effective, "config_fingerprint": fingerprint(effective)}
 
 
-def unlike_the_week(
-    config: Config, store: Store, plan: DayPlan, told: set[str], *, backfill: bool
-) -> list[str]:
-    """A line where what is made of a day will not be comparable with stored days of the week before; most days have none.
+def told_first(config: Config, store: Store, plan: DayPlan, told: set[str], *, backfill: bool) -> list[str]:
+    """What should be known before a day is made: that a backfill replaces stored verdicts of its series, made otherwise, and
+    which stored days of the week before what is made will not be comparable with. Most days have nothing.
 
     Args:
         config: the deployment.
         store: where the tables lie.
         plan: of the day.
-        told: days that need no word; those of the line are added.
+        told: days that need no word; those that are not comparable are added.
         backfill: another series than the one that dashboards read is what was asked for.
     """
     if not why_measured_anew(config, store, plan):
         return []
-    current = store.current()
-    otherwise = recipes.unlike_the_week(
-        config, store, plan.tasks[0], but=told, current=None if backfill else current
-    )
+    task, current, out = plan.tasks[0], store.current(), list[str]()
+    if backfill and (names := recipes.unlike_itself(config, store, task)):
+        out.append(report_words.replaced_words(plan.series, plan.date, names))
+    otherwise = recipes.unlike_the_week(config, store, task, but=told, current=None if backfill else current)
     told.update(otherwise)
-    if not otherwise:
-        return []
-    is_current = not backfill or plan.series == current
-    return [report_words.unlike_words(plan.date, otherwise, is_current=is_current)]
-
-
-def replaced(config: Config, store: Store, plan: DayPlan) -> list[str]:
-    """A line where a backfill would make a stored day of its series otherwise: what the series held is gone then."""
-    if not why_measured_anew(config, store, plan):
-        return []
-    names = recipes.unlike_itself(config, store, plan.tasks[0])
-    return [report_words.replaced_words(plan.series, plan.date, names)] if names else []
+    if otherwise:
+        is_current = not backfill or plan.series == current
+        out.append(report_words.unlike_words(plan.date, otherwise, is_current=is_current))
+    return out
 
 
 def _plan_one(config: Config, store: Store, plan: DayPlan) -> dict[str, Any]:

@@ -138,9 +138,8 @@ def _otherwise(store: Store, sides: list[dict[str, str | None]], files: list[Any
     if not (candidate.get("file") or baseline.get("file")) and candidate["series"] != baseline["series"]:
         return None
     now, before = (_recipe(store, side, file) for side, file in zip(sides, files, strict=True))
-    if any(files) and not all(
-        files
-    ):  # a golden set is read by our own names beside the columns of the config
+    # A golden set is read by our own names beside the columns of the config.
+    if any(files) and not all(files):
         before = {name: value for name, value in before.items() if name != "[read]"}
     kept = {} if all(files) else dict(settings.known(store))
     for file in files:  # an evaluation brings its own; one of before they were written down, none

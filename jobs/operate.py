@@ -92,8 +92,7 @@ def _run_one(
         if backfill:
             _check_claims_are_fresh(plan)
             _check_no_verdict_changes(plan, store.current())
-        told_first = estimate.replaced(config, store, plan) if backfill else []
-        told_first += estimate.unlike_the_week(config, store, plan, told, backfill=backfill)
+        told_first = estimate.told_first(config, store, plan, told, backfill=backfill)
         with execute.watching(plan):
             report = run_day(config, store, plan, execute)
         report.warnings += told_first

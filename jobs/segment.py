@@ -57,8 +57,8 @@ def split_sentences(answers: pa.Array, config: SegmentConfig) -> pa.Table:
     Returns:
         The first eight columns of `records.SENTENCES`: `answers[answer_index][start:end]` is the sentence with
         marks and markup; `text` is without markup, citation marks still in it; a table row reads
-        `Label: Header value, Header value`, a list item that says too little alone has its lead-in before it (leads.py). `block` is paragraph, list_item, table_row, quote, heading, lead_in,
-        question, meta or code. Code is one row a block. Empty in, empty out with the schema.
+        `Label: Header value, Header value`, a list item that says too little alone has its lead-in before it (leads.py).
+        `block` is paragraph, list_item, table_row, quote, heading, lead_in, question, meta or code. Code is one row a block. Empty in, empty out with the schema.
     """
     rows: list[tuple[int, int, int, int, str, str, str, bool]] = []
     markers = phrases.fold_markers(config.refusal_markers)
