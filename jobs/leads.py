@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from claimscore.jobs.cues import AUXILIARY
 from claimscore.jobs.phrases import without_marks
 
 MAX_LEAD_CHARS: Final = 200
@@ -20,10 +21,8 @@ _DENIES = re.compile(
     r"|false|untrue|incorrect|wrong|refrain|stop|neither)\b|n['’]t\b",
     re.IGNORECASE,
 )
-_VERBS = re.compile(
-    r"\b(?:is|are|was|were|am|has|have|had|do|does|did|will|would|can|could|may|might|must|should|shall|cannot)\b|n['’]t\b",
-    re.IGNORECASE,
-)
+_FINITE = "|".join(sorted(AUXILIARY - {"be", "been"}))
+_VERBS = re.compile(rf"\b(?:{_FINITE}|cannot)\b|n['’]t\b", re.IGNORECASE)
 _STEP_WORDS = (
     "add adjust allow apply ask attach avoid back begin bring build buy call cancel change check choose clean clear click close collect "
     "compare complete configure confirm connect consider contact copy create cut delete disable disconnect do don't don’t double-check download "

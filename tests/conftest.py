@@ -21,22 +21,10 @@ def pytest_addoption(parser):
 
 
 LONGEST = (
-    *(
-        "test_demo_run.py",
-        "test_faulty_s3.py",
-        "test_hostile.py",
-        "test_cluster_run.py",
-        "test_triton_attention.py",
-    ),
-    *("test_cluster.py", "test_evaluate.py", "test_ray_kills.py", "test_gpu_suite.py", "test_bench_smoke.py"),
-    *(
-        "test_regex_time.py",
-        "test_triton_compile.py",
-        "test_changing_log.py",
-        "test_monsters.py",
-        "test_gate.py",
-    ),
-)
+    "test_demo_run.py", "test_faulty_s3.py", "test_hostile.py", "test_cluster_run.py", "test_triton_attention.py",
+    "test_cluster.py", "test_evaluate.py", "test_ray_kills.py", "test_gpu_suite.py", "test_bench_smoke.py",
+    "test_regex_time.py", "test_triton_compile.py", "test_changing_log.py", "test_monsters.py", "test_gate.py",
+)  # fmt: skip
 """The files of half a minute and more, longest first: one that begins last is waited for by the cores alone.
 
 The demo's run keeps the cores busy, and the store with faults beside it mostly waits.

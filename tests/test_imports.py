@@ -70,7 +70,7 @@ MAY_IMPORT = {
     ),
     # Sentences and citations.
     "segment": ("blocks", "bounds", "inline", "leads", "phrases"),
-    "leads": ("phrases",),
+    "leads": ("cues", "phrases"),
     "citations": ("inline", "marks", "provider", "quotes", "windows"),
     "marks": (),
     "blocks": (),
