@@ -77,7 +77,7 @@ def evidence_pairs(
         log: answers (records.LOG).
         claims: their claims (records.CLAIMS).
         encode: texts -> ids, starts, ends without special tokens (judge.Tokenizer.encode).
-        sentence_spans: texts -> list<struct<start, end>> (segment.sentence_spans).
+        sentence_spans: texts -> list<struct<start, end, leans>> (segment.sentence_spans).
         config: window sizes and limits.
         unk_id: the id of tokens that the tokenizer does not know; None: it knows all.
 

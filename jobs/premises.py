@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from claimscore.jobs.config import EvidenceConfig
-from claimscore.jobs.covers import covers
+from claimscore.jobs.covers import covers, with_antecedents
 from claimscore.jobs.flat import runs
 from claimscore.jobs.overlaps import Grid, n_bits, share
 from claimscore.jobs.pairs import FoundPairs
@@ -128,7 +128,10 @@ class _Covers:
     def of(self, cells: Ints, owner: Ints, room: Ints) -> tuple[Ints, Ints]:
         """The cells that covers are made of, and whose each is; each owner's cover from the cells that it is offered."""
         rows = self.grid.rows[cells]
-        taken = covers(self.grid.bits[cells], owner, self.cut.stop[rows] - self.cut.first[rows], room)
+        sizes = self.cut.stop[rows] - self.cut.first[rows]
+        taken = covers(self.grid.bits[cells], owner, sizes, room)
+        leans = (self.cut.leans[rows] != 0) & ~_begins(owner, self.grid.places[cells])
+        taken = with_antecedents(taken, leans, owner, sizes, room)
         return cells[taken], owner[taken]
 
     def add(self, found: FoundPairs, cells: Ints, owner: Ints) -> None:

@@ -23,10 +23,11 @@ from claimscore.jobs.bounds import CLOSERS, ENDS, has_word, sentence_bounds
 from claimscore.jobs.config import SegmentConfig
 from claimscore.jobs.inline import strip_inline
 from claimscore.jobs.leads import with_lead
+from claimscore.jobs.leaning import leans
 
 _COLUMNS = ("answer_index", "sentence_index", "start", "end", "text", "context", "block", "is_refusal")
 _SCHEMA = pa.schema([records.SENTENCES.field(name) for name in _COLUMNS])
-_SPANS = pa.list_(pa.struct([("start", pa.int32()), ("end", pa.int32())]))
+_SPANS = pa.list_(pa.struct([("start", pa.int32()), ("end", pa.int32()), ("leans", pa.bool_())]))
 
 _WRAPPED_LINE_CHARS = 45  # a line of prose is broken by hand only beyond this; a shorter one ends on purpose
 
@@ -74,33 +75,34 @@ def split_sentences(answers: pa.Array, config: SegmentConfig) -> pa.Table:
 
 
 def sentence_spans(texts: pa.Array, config: SegmentConfig) -> pa.ListArray:
-    """Spans of the sentences of each chunk; table rows and list items are sentences of their own.
+    """Spans of the sentences of each chunk, and which lean on the one before (leaning.py); table rows and list items are
+    sentences of their own.
 
     Spans are in order, do not overlap and together hold every character that is not blank, markup included, so a
     window of spans is a slice of the chunk. Null and blank texts give an empty list.
     """
     rows = [_tiled(text, _pieces(text, config, named=False)) if text else [] for text in texts.to_pylist()]
     offsets = pa.array(np.cumsum([0, *map(len, rows)]), pa.int32())
-    flat = np.array([span for spans in rows for span in spans], np.int32).reshape(-1, 2)
-    columns = [pa.array(flat[:, k]) for k in range(2)]
+    flat = np.array([span for spans in rows for span in spans], np.int32).reshape(-1, 3)
+    columns = [pa.array(flat[:, 0]), pa.array(flat[:, 1]), pa.array(flat[:, 2].astype(np.bool_))]
     return pa.ListArray.from_arrays(
         offsets, pa.StructArray.from_arrays(columns, fields=list(_SPANS.value_type))
     )
 
 
-def _tiled(text: str, pieces: Sequence[_Piece]) -> list[tuple[int, int]]:
+def _tiled(text: str, pieces: Sequence[_Piece]) -> list[tuple[int, int, bool]]:
     """Spans of `pieces` widened over what lies between them: markers to the span after, the rest at the end to the last."""
-    out: list[tuple[int, int]] = []
+    out: list[tuple[int, int, bool]] = []
     at = 0
     for piece in pieces:
         gap = text[at : piece.start]
-        out.append((piece.start - len(gap.lstrip()), piece.end))
+        out.append((piece.start - len(gap.lstrip()), piece.end, leans(piece.text)))
         at = piece.end
     rest = text[at:].rstrip()
     if out and rest:
-        out[-1] = (out[-1][0], at + len(rest))
+        out[-1] = (out[-1][0], at + len(rest), out[-1][2])
     elif rest:
-        out.append((at + len(rest) - len(rest.lstrip()), at + len(rest)))
+        out.append((at + len(rest) - len(rest.lstrip()), at + len(rest), False))
     return out
 
 

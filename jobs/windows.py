@@ -59,6 +59,8 @@ class Cut(NamedTuple):
     end: Ints
     first: Ints
     stop: Ints
+    leans: Ints
+    """1 of a piece whose first sentence says whom it speaks of only with the one before it (leaning.py)."""
 
 
 class Pieces(NamedTuple):
@@ -72,15 +74,18 @@ class Pieces(NamedTuple):
 class Spans:
     """The sentences of N texts, flat: text t owns `bounds[t]:bounds[t + 1]`."""
 
-    rows: list[tuple[int, int, int, int]]
-    """Start and end of each sentence in its text, its first token there and the one after its last."""
+    rows: list[tuple[int, int, int, int, int]]
+    """Start and end of each sentence in its text, its first token there, the one after its last, and whether it leans."""
     bounds: list[int]
 
     @classmethod
     def of(cls, spans: pa.ListArray, tokens: Tokens) -> Spans:
-        """From list<struct<start, end>>, beside the tokens of the same texts."""
+        """From list<struct<start, end, leans>>, beside the tokens of the same texts."""
         bounds, flat = list_offsets(spans), spans.flatten()
-        start, end = (np.asarray(flat.field(name), dtype=np.int64) for name in ("start", "end"))
+        start, end, leans = (
+            np.asarray(flat.field(name).cast(pa.int64()), dtype=np.int64)
+            for name in ("start", "end", "leans")
+        )
         # One search for all texts: the places of each text lie behind all places of the text before.
         beyond = 1 + max(end.max(initial=0), tokens.ends.max(initial=0))
         of_span = np.repeat(np.arange(len(spans)), np.diff(bounds))
@@ -88,10 +93,10 @@ class Spans:
         first = np.searchsorted(tokens.ends + beyond * of_token, start + beyond * of_span, side="right")
         stop = np.searchsorted(tokens.starts + beyond * of_token, end + beyond * of_span, side="left")
         before = tokens.bounds[of_span]
-        columns = (start, end, first - before, stop - before)
+        columns = (start, end, first - before, stop - before, leans)
         return cls(list(zip(*(column.tolist() for column in columns), strict=True)), bounds)
 
-    def of_text(self, t: int) -> list[tuple[int, int, int, int]]:
+    def of_text(self, t: int) -> list[tuple[int, int, int, int, int]]:
         """The sentences of one text."""
         return self.rows[self.bounds[t] : self.bounds[t + 1]]
 
@@ -104,7 +109,7 @@ class Texts:
     tokens: Tokens
     spans: Spans
     config: EvidenceConfig
-    cut: list[tuple[int, int, int, int]]
+    cut: list[tuple[int, int, int, int, int]]
     """Every piece, once: a row of `Cut`."""
     cache: dict[tuple[int, _Cutting], range]
     """Which rows of `cut` a text was cut to."""
@@ -148,14 +153,14 @@ class Texts:
 
     def columns(self) -> Cut:
         """All pieces that were cut so far."""
-        return Cut(*np.array(self.cut, np.int64).reshape(-1, 4).T)
+        return Cut(*np.array(self.cut, np.int64).reshape(-1, 5).T)
 
     def copies(self, rows: Ints) -> Ints:
         """A number for each piece that was cut, equal where two of `rows` have the same ids; of the others 0."""
         seen: dict[bytes, int] = {}
         out = np.zeros(len(self.cut), np.int64)
         for row in np.unique(rows).tolist():
-            _, _, first, stop = self.cut[row]
+            _, _, first, stop, _ = self.cut[row]
             out[row] = seen.setdefault(self.tokens.ids[first:stop].tobytes(), row)
         return out
 
@@ -169,8 +174,8 @@ class Texts:
             n_before = len(self.cut)
             _, starts, ends, at = self.tokens.of_text(k)
             self.cut.extend(
-                (start, end, at + first, at + stop)
-                for start, end, first, stop in _cuts(starts, ends, self.spans.of_text(k), how)
+                (start, end, at + first, at + stop, leans)
+                for start, end, first, stop, leans in _cuts(starts, ends, self.spans.of_text(k), how)
             )
             self.cache[k, how] = range(n_before, len(self.cut))
         return self.cache[k, how]
@@ -186,13 +191,13 @@ class _Cutting(NamedTuple):
 
 
 def _cuts(
-    starts: Ints, ends: Ints, spans: list[tuple[int, int, int, int]], how: _Cutting
-) -> Iterator[tuple[int, int, int, int]]:
+    starts: Ints, ends: Ints, spans: list[tuple[int, int, int, int, int]], how: _Cutting
+) -> Iterator[tuple[int, int, int, int, int]]:
     """Windows of whole sentences of a text; a sentence that is longer than the limit is cut in tokens.
 
-    Gives start and end in the text, and the first token and the one after the last.
+    Gives start and end in the text, the first token and the one after the last, and whether the first sentence leans.
     """
-    lo, hi = [first for _, _, first, _ in spans], [stop for *_, stop in spans]
+    lo, hi = [span[2] for span in spans], [span[3] for span in spans]
     i, n, limit = 0, len(spans), how.limit
     while i < n:
         j = min(i + how.n_sentences, n)
@@ -201,11 +206,12 @@ def _cuts(
         if hi[j - 1] - lo[i] > limit:
             for cut in range(lo[i], hi[i], max(1, limit - how.n_shared_tokens)):
                 stop = min(cut + limit, hi[i])
-                yield max(int(starts[cut]), spans[i][0]), min(int(ends[stop - 1]), spans[i][1]), cut, stop
+                start, end = max(int(starts[cut]), spans[i][0]), min(int(ends[stop - 1]), spans[i][1])
+                yield start, end, cut, stop, spans[i][4] if cut == lo[i] else 0
                 if stop == hi[i]:
                     break
         elif hi[j - 1] > lo[i]:
-            yield spans[i][0], spans[j - 1][1], lo[i], hi[j - 1]
+            yield spans[i][0], spans[j - 1][1], lo[i], hi[j - 1], spans[i][4]
         if j == n:
             break
         i = max(i + 1, j - how.n_shared)

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from claimscore.jobs import evidence
-from claimscore.jobs.covers import MAX_SENTENCES, covers
+from claimscore.jobs.covers import MAX_SENTENCES, covers, with_antecedents
 
 WORDS, _chunks, pair_up = fixture.WORDS, fixture.windows, fixture.pair_up
 a_log, some_claims = fixture.a_log, fixture.some_claims
@@ -51,6 +51,34 @@ def test_a_cover_keeps_to_its_room():
     """A sentence that does not fit beside the others is passed over for one that does; the first is always taken."""
     assert cover([[0, 1], [2, 3], [2]], [60, 60, 40]) == [0, 2]
     assert cover([[0, 1], [2]], [500, 1]) == [0]
+
+
+@pytest.mark.parametrize(
+    ("taken", "leaning", "room", "expected"),
+    [
+        ([1, 3], [1], 100, [0, 1, 3]),
+        ([1, 3], [1], 29, [3]),  # without the one before it, not at all
+        ([2], [1, 2], 100, [0, 1, 2]),  # back to one that stands alone
+        ([2], [1, 2], 29, []),
+        ([1, 2], [1, 2], 30, [0, 1, 2]),  # what is there already is not counted twice
+        ([0, 2], [2], 30, [0, 1, 2]),
+        ([1, 2], [1, 2], 29, []),  # nor on one that went
+        ([0, 3], [1, 2], 20, [0, 3]),  # what was not taken brings nothing
+    ],
+)
+def test_a_sentence_that_leans_comes_with_the_one_before_it(
+    taken: list[int], leaning: list[int], room: int, expected: list[int]
+):
+    """Four sentences of ten tokens."""
+    places = np.arange(4)
+    out = with_antecedents(
+        np.isin(places, taken),
+        np.isin(places, leaning),
+        np.zeros(4, np.int64),
+        np.full(4, 10),
+        np.array([room]),
+    )
+    assert np.flatnonzero(out).tolist() == expected
 
 
 def test_a_cover_has_so_many_sentences_and_no_more():

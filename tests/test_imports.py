@@ -69,7 +69,8 @@ MAY_IMPORT = {
         ),
     ),
     # Sentences and citations.
-    "segment": ("blocks", "bounds", "inline", "leads", "phrases"),
+    "segment": ("blocks", "bounds", "inline", "leads", "leaning", "phrases"),
+    "leaning": (),
     "leads": ("cues", "phrases"),
     "citations": ("inline", "marks", "provider", "quotes", "windows"),
     "marks": (),
