@@ -23,16 +23,8 @@ from claimscore.jobs import records
 from claimscore.jobs.config import DecomposeConfig
 from claimscore.jobs.cues import JOINS, REFUSAL
 from claimscore.jobs.errors import ModelError
-from claimscore.jobs.origin import (
-    WORD,
-    Facts,
-    coverage_fault,
-    fold,
-    has_words,
-    in_same_words,
-    is_english_like,
-    origin_fault,
-)
+from claimscore.jobs.facts import WORD, Facts, fold, has_words, in_same_words, is_english_like
+from claimscore.jobs.origin import coverage_fault, origin_fault
 from claimscore.jobs.records import ClaimSource
 
 Complete = Callable[[str, pa.Array], pa.Table]

@@ -33,7 +33,7 @@ from claimscore.jobs.cues import (
     WORDED,
 )
 from claimscore.jobs.decompose import Entails, probabilities_of
-from claimscore.jobs.origin import Facts, in_same_words, is_english_like
+from claimscore.jobs.facts import Facts, in_same_words, is_english_like
 from claimscore.jobs.spelled import WORDS
 from claimscore.jobs.values import held, mentions, values_of
 

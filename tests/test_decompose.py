@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from claimscore.jobs import records
 from claimscore.jobs.decompose import claims_schema, make_claims
 from claimscore.jobs.errors import ModelError
-from claimscore.jobs.origin import fold
+from claimscore.jobs.facts import fold
 
 DEMO_MODEL = Path(__file__).parents[1] / "demo-models" / "demo-decomposer"
 

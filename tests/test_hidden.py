@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from claimscore.jobs.facts import fold
 from claimscore.jobs.hidden import strip_hidden, visible
-from claimscore.jobs.origin import fold
 from claimscore.jobs.rules import injection_suspected, missing_values
 
 HIDDEN = ["\u00ad", "\u200b", "\u200d", "\u2060", "\ufeff", "\u202e", "\u2067", "\U000e0041"]

@@ -81,9 +81,10 @@ MAY_IMPORT = {
     "provider": (),
     "quotes": (),
     # Claims.
-    "decompose": ("cues", "origin"),
-    "duplicates": ("cues", "decompose", "origin", "spelled", "values"),
-    "origin": ("cues", "hidden", "letters"),
+    "decompose": ("cues", "facts", "origin"),
+    "duplicates": ("cues", "decompose", "facts", "spelled", "values"),
+    "origin": ("cues", "facts"),
+    "facts": ("cues", "hidden", "letters"),
     "letters": (),
     "hidden": (),
     "cues": (),
