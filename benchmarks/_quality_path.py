@@ -122,7 +122,8 @@ def margins(cases: Sequence[Case], scores: pa.Table, lacking: pa.Table, config: 
     place = {case.id: k for k, case in enumerate(cases)}
     pairs = pair_rules.outcomes(scores, lacking, thresholds=Thresholds.of(config), config=config.verdicts)
     is_lacking = (pl.col("missing").list.len() > 0).fill_null(value=False)
-    barred = (is_lacking | pl.col("rivalled")).cast(pl.Float64)
+    is_of_another = pl.col("of_another").fill_null(value=False)
+    barred = (is_lacking | is_of_another | pl.col("rivalled")).cast(pl.Float64)
     best = (
         pairs.select("request_id", order=pl.col("support") + VETOED * barred)
         .drop_nulls()

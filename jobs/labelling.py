@@ -84,7 +84,7 @@ def inclusion_chances(size: Floats, n: int) -> Floats:
 def _reason(claims: pl.DataFrame, threshold: float, temperature: float) -> pl.Series:
     p = claims["support"].cast(pl.Float64).fill_null(np.nan).to_numpy()
     away = np.abs(log_odds(p) - log_odds(np.array([threshold]))) / temperature
-    rules = [Rule.NUMBER_VETO.value, Rule.RIVAL_VALUE.value]
+    rules = [Rule.NUMBER_VETO.value, Rule.SUBJECT_VETO.value, Rule.RIVAL_VALUE.value]
     return claims.select(
         pl.when(pl.Series(np.nan_to_num(away, nan=np.inf) < 1))
         .then(pl.lit(REASONS[0]))

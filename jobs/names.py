@@ -16,6 +16,8 @@ from claimscore.jobs.dates import MONTH_WORDS
 from claimscore.jobs.remembered import Remembered
 
 _WORD = re.compile(r"[^\W_]+(?:[-'’.&][^\W_]+)*")
+_MAY_BE_CAPITAL = re.compile(rf"(?<![^\W_])(?<![^\W_][-'’.&])(?![a-z])(?=[^\W\d_]){_WORD.pattern}")
+"""Words that do not begin in lower case, as far as a class of characters can tell: one in six of English."""
 _PIECES = re.compile(r"[^\W_]+")
 _FUNCTION = (
     "a an and are as at be but by can did do does for from had has have he her his how i if in is it its may me more "
@@ -44,19 +46,21 @@ def names_of(text: str) -> tuple[str, ...]:
 def _read_names(text: str) -> tuple[str, ...]:
     out: dict[str, None] = {}
     run: list[tuple[str, bool]] = []
-    last: re.Match[str] | None = None
-    for found in _WORD.finditer(text):
-        gap = text[last.end() : found.start()] if last else text[: found.start()]
-        begins = last is None or any(mark in ".!?:\n•" for mark in gap)
-        word, last = found[0], found
-        capital = (
-            word[0].isupper() and word.lower() not in _FUNCTION_WORDS and word.lower() not in MONTH_WORDS
-        )
-        if run and not (capital and gap in (" ", "-")):
+    end = -1
+    for found in _MAY_BE_CAPITAL.finditer(text):
+        word, start = found[0], found.start()
+        if not word[0].isupper() or word.lower() in _FUNCTION_WORDS or word.lower() in MONTH_WORDS:
+            continue
+        before = start
+        while before and not text[before - 1].isalnum():
+            before -= 1
+        gap = text[before:start]
+        begins = before == 0 or any(mark in ".!?:\n•" for mark in gap)
+        if run and not (before == end and gap in (" ", "-")):
             _keep(out, run)
             run = []
-        if capital:
-            run.append((word, begins))
+        run.append((word, begins))
+        end = found.end()
     _keep(out, run)
     return tuple(out)
 

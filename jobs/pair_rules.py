@@ -1,7 +1,7 @@
 """What each judged pair means for its claim, and the best pair of each meaning.
 
-A pair supports its claim where the premise entails it, holds its values (number veto) and has no value of its own that the
-judge believes more in the claim (rivals.py). Each pair is looked at alone: one irrelevant chunk more never changes what
+A pair supports its claim where the premise entails it, holds its values (number veto), is about the same thing (subject veto)
+and has no value of its own that the judge believes more in the claim (rivals.py). Each pair is looked at alone: one irrelevant chunk more never changes what
 another pair means. The module knows no verdict.
 """
 
@@ -48,18 +48,21 @@ def outcomes(
 
     Args:
         scores: records.SCORES.
-        lacking: beside `scores`, missing_values and missing_names (list<string>): what of the claim the premise lacks; null
-            where neither could decide anything.
+        lacking: beside `scores`, missing_values and missing_names (list<string>): what of the claim the premise lacks; of_another
+            (bool): whether it is about another thing; each null where it could decide nothing.
         thresholds: from which numbers on a pair entails, or contradicts, if the premise speaks of the same things.
         config: the vetoes.
 
     Returns:
-        Beside the columns of `scores`: pair (row number), support (what the threshold is for), supports, vetoed (entails, but lacks a value), outbid (entails,
-        but a rival value more surely), rivalled (a rival is surer, entailed or not), contradicts, opposes (contradicts in nearly the claim's words, in one piece), n_spans, chunk (of the first span) and missing. No scores, no rows.
+        Beside the columns of `scores`: pair (row number), support (what the threshold is for), supports, vetoed (entails, but lacks a value), astray (entails, but is about another
+        thing), outbid (entails, but a rival value more surely), rivalled (a rival is surer, entailed or not), contradicts, opposes (contradicts in nearly the claim's words, in one piece), n_spans, chunk (of the first span) and missing. No scores, no rows.
     """
-    beside = as_frame(lacking).select(missing="missing_values", n_names=pl.col("missing_names").list.len())
+    beside = as_frame(lacking).select(
+        "of_another", missing="missing_values", n_names=pl.col("missing_names").list.len()
+    )
     entails = thresholds.entails(pl.col("n_names"))
     lacks = (pl.col("missing").list.len() > 0).fill_null(value=False) & pl.lit(config.number_veto)
+    of_another = pl.col("of_another").fill_null(value=False) & pl.lit(config.subject_veto)
     outbid = (
         (log_odds(pl.col("p_rival")) - log_odds(pl.col("p_entailment"))) > config.rival_margin
     ).fill_null(value=False)
@@ -75,9 +78,10 @@ def outcomes(
         .with_columns(support=thresholds.support(pl.col("n_names")))
         .with_row_index("pair")
         .with_columns(
-            supports=entails & ~lacks & ~outbid,
+            supports=entails & ~lacks & ~of_another & ~outbid,
             vetoed=entails & lacks,
-            outbid=entails & outbid & ~lacks,
+            astray=entails & of_another & ~lacks,
+            outbid=entails & outbid & ~lacks & ~of_another,
             rivalled=outbid,
             contradicts=contradicts & ~entails,
             opposes=contradicts
@@ -99,12 +103,13 @@ def settled(claims: pa.Table, pairs: pl.DataFrame) -> pa.Array:
 
 
 def best_of_claims(pairs: pl.DataFrame) -> pl.DataFrame:
-    """Of each claim the pair that supports, was vetoed, contradicts and comes nearest, each best first; and counts."""
+    """Of each claim the pair that supports, was vetoed, is about another thing, contradicts and comes nearest, each best first; and counts."""
     # One passage before several (one that carries the claim alone says whose citation it is), cited
     # before uncited, then the judge's own order; `pair` makes it total.
     order = [
         ("supports", ["n_spans", "is_cited", "support"], [False, True, True]),
         ("vetoed", ["is_cited", "support"], [True, True]),
+        ("astray", ["is_cited", "support"], [True, True]),
         ("outbid", ["is_cited", "support"], [True, True]),
         ("contradicts", ["p_contradiction", "is_cited"], [True, True]),
         # What a reader is shown where nothing supports: the nearest, and where none is near, the one that speaks most of it.

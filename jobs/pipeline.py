@@ -160,15 +160,16 @@ def _judged(
 
 
 def _carrying(log: pa.Table, claims: pa.Table, scores: pa.Table, config: Config) -> pa.Array:
-    """Beside `scores`: the premise entails its claim surely, holds its values, and no rival of theirs more surely.
+    """Beside `scores`: the premise entails its claim surely, is about it, holds its values, and no rival of theirs more surely.
 
     Stricter than any `[verdicts]`, on which scores must not depend.
     """
     sure = pair_rules.holds(scores, pair_rules.surely(config.evidence.carried_at))
-    missing = signals.lacking(log, claims, scores, values_of=sure).column("missing_values")
-    holds = pc.equal(pc.list_value_length(missing), 0).fill_null(False)
+    lacking = signals.lacking(log, claims, scores, values_of=sure)
+    holds = pc.equal(pc.list_value_length(lacking.column("missing_values")), 0).fill_null(False)
     rivalled = pc.greater(scores.column("p_rival"), scores.column("p_entailment")).fill_null(False)
-    return pc.and_(holds, pc.invert(rivalled))
+    barred = pc.or_(rivalled, lacking.column("of_another").fill_null(True))
+    return pc.and_(holds, pc.invert(barred))
 
 
 def _with_reworded(

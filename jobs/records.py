@@ -67,6 +67,8 @@ class Rule(StrEnum):
     """The judge, on several passages joined (multi-hop)."""
     NUMBER_VETO = "number_veto"
     """The judge said entailed, but a number, date or unit of the claim is in no entailing premise."""
+    SUBJECT_VETO = "subject_veto"
+    """The judge said entailed, but each entailing premise has a passage about another thing than the claim names."""
     RIVAL_VALUE = "rival_value"
     """The judge said entailed, but is surer of the claim with another value of the same premise: wrongly bound."""
     REFEREE = "referee"

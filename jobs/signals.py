@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from claimscore.jobs import citations, evidence, rules, triage
+from claimscore.jobs import citations, evidence, rules, subjects, triage
 from claimscore.jobs.config import Config
 from claimscore.jobs.windows import as_array, list_array, list_offsets
 
@@ -26,13 +26,15 @@ def lacking(
     values_of: pa.Array | None = None,
     names_of: pa.Array | None = None,
 ) -> pa.Table:
-    """Beside `scores`: missing_values and missing_names (list<string>), what of the claim the premise lacks.
+    """Beside `scores`: missing_values and missing_names (list<string>), what of the claim the premise lacks, and of_another
+    (bool), whether the premise is about another thing (subjects.of_another).
 
     Args:
         log: records.LOG.
         claims: records.CLAIMS.
         scores: records.SCORES.
-        values_of: boolean beside `scores`: the pairs whose values are looked for, null elsewhere; None: of none.
+        values_of: boolean beside `scores`: the pairs that could support their claim, whose values and subjects are looked
+            for, null elsewhere; None: of none.
         names_of: the same for names.
     """
     none = pa.array(np.zeros(scores.num_rows, np.bool_))
@@ -44,8 +46,16 @@ def lacking(
     valued, named = pa.array(values[either]), pa.array(names[either])
     missing_values = rules.missing_values(*(a.filter(valued) for a in (texts, premises, questions)))
     missing_names = rules.missing_names(*(a.filter(named) for a in (texts, premises)))
+    spans, answers = list_array(chosen.column("premise")).filter(valued), evidence.answers_of(chosen, log)
+    of_another = subjects.of_another(
+        texts.filter(valued), spans, _chunk_texts(log), answers[values[either]].tolist()
+    )
     return pa.table(
-        {"missing_values": _spread(missing_values, values), "missing_names": _spread(missing_names, names)}
+        {
+            "missing_values": _spread(missing_values, values),
+            "missing_names": _spread(missing_names, names),
+            "of_another": _spread(of_another, values),
+        }
     )
 
 
@@ -80,10 +90,7 @@ def novelty(log: pa.Table, claims: pa.Table, *, of: pa.Array | None = None) -> p
         of: boolean beside `claims`: those whose values and names are looked for, null elsewhere; None: all.
     """
     of_claim = evidence.answers_of(claims, log)
-    chunks = list_array(log.column("chunks"))
-    chunk_texts = pa.ListArray.from_arrays(
-        pa.array(list_offsets(chunks), pa.int32()), chunks.flatten().field("text")
-    )
+    chunk_texts = _chunk_texts(log)
     everything, questions = pc.binary_join(chunk_texts, "\n"), as_array(log.column("question"))
     asked = np.ones(claims.num_rows, np.bool_) if of is None else np.asarray(of)
     rows = np.flatnonzero(asked)
@@ -105,6 +112,14 @@ def novelty(log: pa.Table, claims: pa.Table, *, of: pa.Array | None = None) -> p
                 list_array(claims.column("quotes")), chunk_texts, of_claim.tolist()
             ),
         }
+    )
+
+
+def _chunk_texts(log: pa.Table) -> pa.ListArray:
+    """The texts of each answer's chunks."""
+    chunks = list_array(log.column("chunks"))
+    return pa.ListArray.from_arrays(
+        pa.array(list_offsets(chunks), pa.int32()), chunks.flatten().field("text")
     )
 
 

@@ -82,6 +82,7 @@ def _with_verdict(frame: pl.DataFrame, config: VerdictsConfig) -> pl.DataFrame:
     frame = frame.with_columns(
         verdict=verdict,
         vetoed=pl.col("vetoed_pair").is_not_null(),
+        astray=pl.col("astray_pair").is_not_null(),
         outbid=pl.col("outbid_pair").is_not_null(),
     )
     is_supported, is_contradicted = (
@@ -109,6 +110,8 @@ def _with_verdict(frame: pl.DataFrame, config: VerdictsConfig) -> pl.DataFrame:
         .then(pl.lit(Rule.RIVAL_VALUE.value))
         .when((pl.col("verdict") == Verdict.UNSUPPORTED) & pl.col("vetoed"))
         .then(pl.lit(Rule.NUMBER_VETO.value))
+        .when((pl.col("verdict") == Verdict.UNSUPPORTED) & pl.col("astray"))
+        .then(pl.lit(Rule.SUBJECT_VETO.value))
         .otherwise(by_judge)
     )
     reason = pl.when(pl.col("verdict") == Verdict.UNSCORED).then(
@@ -122,7 +125,7 @@ def _with_evidence(frame: pl.DataFrame, pairs: pl.DataFrame) -> pl.DataFrame:
     shown = (
         pl.when(pl.col("verdict") == Verdict.CONTRADICTED)
         .then(pl.col("against_pair"))
-        .otherwise(pl.coalesce("supports_pair", "outbid_pair", "vetoed_pair", "judged_pair"))
+        .otherwise(pl.coalesce("supports_pair", "outbid_pair", "vetoed_pair", "astray_pair", "judged_pair"))
     )
     columns = [
         "pair",
@@ -173,7 +176,7 @@ def _with_type(frame: pl.DataFrame) -> pl.DataFrame:
         .then(pl.lit(HallucinationType.INTRINSIC.value))
         .when(unsupported & is_novel)
         .then(pl.lit(HallucinationType.CONFABULATION.value))
-        .when(unsupported & (pl.col("conflated") | pl.col("outbid")))
+        .when(unsupported & (pl.col("conflated") | pl.col("outbid") | pl.col("astray")))
         .then(pl.lit(HallucinationType.CONFLATION.value))
         .when(unsupported)
         .then(pl.lit(HallucinationType.EXTRINSIC.value))

@@ -93,3 +93,37 @@ def test_two_passages_are_no_sentence_of_the_number_veto(tmp_path: Path):
     )
 
     assert found == ("unsupported", "number_veto")
+
+
+AURUM = "The Aurum card is for travellers. It earns miles."
+SILVA = "The Silva card is for students. The annual fee is waived."
+
+
+def test_what_one_passage_says_of_its_own_thing_supports_nothing_of_another(tmp_path: Path):
+    """Joined with a sentence that names the claim's card, another card's fee entails, and is no support; alone neither."""
+
+    def believes(premise: str, _: str) -> float:
+        return 0.97 if "waived" in premise else 0.1
+
+    claim = "The Aurum card has its fee waived."
+    joined = verdict(tmp_path / "a", [AURUM, SILVA], believes, claim=claim)
+    own = verdict(tmp_path / "b", [AURUM + " The annual fee is waived.", SILVA], believes, claim=claim)
+
+    assert joined == ("unsupported", "subject_veto")
+    assert own[0] == "supported"
+
+
+def test_a_cover_without_the_passage_about_another_thing_is_tried(tmp_path: Path):
+    """The second passage shares most words, and the third carries the claim together with the first."""
+    second = "The Silva card is for travellers. Holders of the card for travellers pay no fee."
+    third = "Holders of any such card are charged no fee."
+
+    def believes(premise: str, _: str) -> float:
+        return 0.97 if "Aurum" in premise and ("charged" in premise or "pay" in premise) else 0.1
+
+    claim = "Holders of the Aurum card for travellers pay no fee."
+    without = verdict(tmp_path / "a", [AURUM, second], believes, claim=claim)
+    found = verdict(tmp_path / "b", [AURUM, second, third], believes, claim=claim)
+
+    assert without == ("unsupported", "subject_veto")
+    assert found == ("supported", "nli_joined")

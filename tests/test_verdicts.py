@@ -44,9 +44,17 @@ def a_claim(cited: tuple[str, ...] = (), fabricated: tuple[str, ...] = (), **mor
     return row | {"cited_ids": list(cited), "fabricated_marks": list(fabricated)} | more
 
 
-def lacking_of(values: list[list[str] | None], names: list[list[str] | None]) -> pa.Table:
-    """What the premise of each pair lacks."""
-    return pa.table({"missing_values": pa.array(values, STRINGS), "missing_names": pa.array(names, STRINGS)})
+def lacking_of(
+    values: list[list[str] | None], names: list[list[str] | None], astray: list[bool | None] | None = None
+) -> pa.Table:
+    """What the premise of each pair lacks, and which are about another thing."""
+    return pa.table(
+        {
+            "missing_values": pa.array(values, STRINGS),
+            "missing_names": pa.array(names, STRINGS),
+            "of_another": pa.array(astray or [False] * len(values), pa.bool_()),
+        }
+    )
 
 
 def judge(
@@ -55,6 +63,7 @@ def judge(
     *,
     missing: list[list[str] | None] | None = None,
     names: list[list[str] | None] | None = None,
+    astray: list[bool | None] | None = None,
     novelty: dict | None = None,
     agreement: list[dict] | None = None,
     thresholds: Thresholds = THRESHOLDS,
@@ -80,7 +89,7 @@ def judge(
         "n_samples_usable": pa.int32(),
     }
     scores = pa.Table.from_pylist(pairs, schema=SCORES)
-    lacking = lacking_of(missing or [None] * len(pairs), names or [None] * len(pairs))
+    lacking = lacking_of(missing or [None] * len(pairs), names or [None] * len(pairs), astray)
     table = decide(
         pa.Table.from_pylist([claim or a_claim()], schema=CLAIMS),
         pair_rules.outcomes(scores, lacking, thresholds=thresholds, config=VerdictsConfig(**config)),
@@ -251,6 +260,23 @@ def test_a_veto_holds_for_its_premise_alone():
 def test_the_veto_can_be_switched_off():
     """number_veto = false leaves the verdict to the judge."""
     assert judge([a_pair(0, 0.99)], missing=[["5"]], number_veto=False)["verdict"] == "supported"
+
+
+def test_a_premise_about_another_thing_is_vetoed():
+    """The judge says entailed, of a passage that is about something else: not supported, and a conflation."""
+    row = judge([a_pair(0, 0.99)], astray=[True])
+
+    found = row["verdict"], row["decided_by"], row["hallucination_type"], row["evidence_chunk_id"]
+    assert found == ("unsupported", "subject_veto", "conflation", "c0")
+
+
+def test_a_subject_veto_holds_for_its_premise_alone():
+    """Another premise supports; switched off, the judge's word stands."""
+    supported = judge([a_pair(0, 0.99), a_pair(1, 0.9)], astray=[True, False])
+    off = judge([a_pair(0, 0.99)], astray=[True], subject_veto=False)
+
+    assert (supported["verdict"], supported["evidence_chunk_id"]) == ("supported", "c1")
+    assert (off["verdict"], off["decided_by"]) == ("supported", "nli")
 
 
 def test_a_contradiction_needs_the_same_subject():

@@ -16,7 +16,7 @@ import patterns
 import pyarrow as pa
 import pytest
 
-from claimscore.jobs import consistency, decompose, literals, names, quotes, rules, segment
+from claimscore.jobs import consistency, decompose, literals, names, quotes, rules, segment, subjects
 from claimscore.jobs.citations import parse_citations
 from claimscore.jobs.config import CitationsConfig, SegmentConfig
 from claimscore.jobs.progress import printable
@@ -95,6 +95,9 @@ READERS: dict[str, Callable[[str], object]] = {
     ),
     "values of a claim": lambda text: rules.has_values(pa.array([text])),
     "names": lambda text: names.has_name("Alpha Beta", text) or names.names_of(text),
+    "subjects": lambda text: subjects.Passages([text, "Alpha is red. It is old."]).speak_of_another(
+        "Alpha pays.", [(0, 0, len(text))]
+    ),
     "injection": lambda text: rules.injection_suspected(pa.array([text])),
     "hedges": lambda text: rules.count_hedges(pa.array([text]), ["may", "it seems"]),
     "quotations": quotes.presented_quotes,

@@ -1,0 +1,149 @@
+"""Whether a premise is of a passage about another thing than the claim: one card's `The fee is 95 euros.` for another's.
+
+A passage that lacks a name of the claim, which other passages have, and opens with a name that the claim lacks, speaks of
+that. A small judge believes what it says of any subject: of 40 claims that give one of two like things the other's property
+it supported 29, and supports 17 with this rule, which took one of 37 true ones from it (benchmarks/results/notes-quality.md).
+The rule reads names alone and knows no `shoes` from `clothing`. Where the passage has a name that may be the claim's in
+another form (`Modi`, `Narendra Modi`) it lets the premise pass, and where a piece of the premise leads from one to the other:
+`Acme was founded by Maria Lopez.`, `Maria Lopez was born in Lima.` Knows no judge and no verdict.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+import pyarrow as pa
+
+from claimscore.jobs.names import first_word, has_name, names_of
+
+MAX_CLAIM_WORDS: Final = 40
+"""A longer one is an answer of several sentences, which may speak of several things."""
+MAX_WORDS_BEFORE: Final = 4
+"""A name behind so many words of a passage's first line is not what it is about."""
+_KINDS = (
+    "academy account act agency airport association avenue bank bay beach bond bridge building camp campus card castle cathedral "
+    "church city class clinic club college committee company council county court cup department edition fund grant group hall "
+    "harbour hospital hotel house hut institute island kit lake law league library line loop museum office package palace park "
+    "pass plan plant policy port prize programme program project province railway report river road route school series service "
+    "square station street team theatre tower trail tram treaty trust university valley village ward warehouse zone"
+)
+_KIND_WORDS: Final = frozenset(_KINDS.split())
+_WORD = re.compile(r"[^\W_]+(?:[-'’.&][^\W_]+)*")
+_SENTENCE_END = re.compile(r"[.!?]['\")\]]?\s")
+_FIRST_LINE = re.compile(r"[^\w\n]*([^\n]*?)(?:[.!?:](?=\s)|\n|$)")
+
+Spans = Sequence[tuple[int, int, int]]
+"""Chunk, start and end of the pieces of a premise."""
+
+
+def of_another(
+    claims: pa.Array, premises: pa.ListArray, chunks: pa.ListArray, answers: Sequence[int]
+) -> pa.Array:
+    """True where a piece of the premise is of a passage about another thing than the claim.
+
+    Args:
+        claims: string, the text as it is judged.
+        premises: list<struct<chunk_index, start, end>>, beside the claims.
+        chunks: list<string>, the chunk texts of each answer.
+        answers: the row of `chunks` of each claim, in runs: the claims of an answer share what is found in them.
+    """
+    out, answer, passages = [], -1, Passages(())
+    rows = zip(claims.to_pylist(), premises.to_pylist(), answers, strict=True)
+    for claim, premise, row in rows:
+        if row != answer:
+            answer, passages = row, Passages(chunks[row].as_py())
+        spans = [(span["chunk_index"], span["start"], span["end"]) for span in premise]
+        out.append(passages.speak_of_another(claim or "", spans))
+    return pa.array(out, pa.bool_())
+
+
+class Passages:
+    """The chunks of one answer, and what each is about; asked by all of the answer's claims."""
+
+    def __init__(self, chunks: Sequence[str]) -> None:
+        self._chunks = chunks
+        self._topics: dict[int, str | None] = {}
+        self._named: dict[int, tuple[frozenset[str], frozenset[str]]] = {}
+        self._is_known: dict[str, bool] = {}
+        self._is_name: dict[str, bool] = {}
+        self._is_common: dict[str, bool] = {}
+
+    def speak_of_another(self, claim: str, premise: Spans) -> bool:
+        """Whether a piece of the premise is of a chunk about another thing than the claim."""
+        if len(claim.split()) > MAX_CLAIM_WORDS:
+            return False
+        chunks = list(dict.fromkeys(chunk for chunk, _, _ in premise))
+        return any(
+            self._is_of_another(claim, name, chunk) and not self._is_led_to(chunk, name, premise)
+            for chunk in chunks
+            for name in self._names(claim, without=self._chunks[chunk])
+        )
+
+    def _names(self, text: str, *, without: str = "") -> Iterator[str]:
+        """The names of a text that `without` does not hold, its first word among them where it is one."""
+        names, first = names_of(text), first_word(text)
+        if first and not any(first in name.split() for name in names) and not has_name(first, without):
+            yield from (first,) if self._is_a_name(first) else ()
+        yield from (name for name in names if not has_name(name, without))
+
+    def _is_of_another(self, claim: str, name: str, chunk: int) -> bool:
+        topic, words = self._topic(chunk), name.casefold().split()
+        if topic is None or not self._is_in_a_chunk(name) or self._may_be_meant(name, chunk):
+            return False
+        # With a word of the topic that the name lacks a claim speaks of both.
+        return not any(has_name(word, claim) for word in topic.split() if word.casefold() not in words)
+
+    def _topic(self, chunk: int) -> str | None:
+        """The name that a chunk of more than one sentence opens with: a single one says itself what it is about."""
+        if chunk not in self._topics:
+            text = self._chunks[chunk].strip()
+            line = _FIRST_LINE.match(text)
+            opening = line[1] if line and ("\n" in text or _SENTENCE_END.search(text)) else ""
+            found = [(opening.find(name), name) for name in self._names(opening)]
+            start, name = min(found, default=(0, ""))
+            is_near = len(_WORD.findall(opening, 0, start)) < MAX_WORDS_BEFORE
+            self._topics[chunk] = name if name and is_near else None
+        return self._topics[chunk]
+
+    def _is_in_a_chunk(self, name: str) -> bool:
+        if name not in self._is_known:
+            self._is_known[name] = any(has_name(name, text) for text in self._chunks)
+        return self._is_known[name]
+
+    def _is_a_name(self, word: str) -> bool:
+        """Whether the chunks write a word with a capital within a sentence, and never without one."""
+        if word not in self._is_name:
+            written = re.compile(rf"(?<!\w){re.escape(word)}(?!\w)", re.IGNORECASE)
+            found = [(text, match) for text in self._chunks for match in written.finditer(text)]
+            before = [text[max(0, match.start() - 2) : match.start()] for text, match in found]
+            is_within = any(gap[1:] == " " and (gap[0].isalnum() or gap[0] == ",") for gap in before)
+            self._is_name[word] = is_within and not any(match[0].islower() for _, match in found)
+        return self._is_name[word]
+
+    def _may_be_meant(self, name: str, chunk: int) -> bool:
+        """Whether a name of the chunk may mean the same: it is part of the claim's, or ends in the same surname."""
+        if chunk not in self._named:
+            folded = [
+                other.casefold() for other in (self._topic(chunk) or "", *names_of(self._chunks[chunk]))
+            ]
+            self._named[chunk] = frozenset(folded), frozenset(other.rpartition(" ")[2] for other in folded)
+        names, last_words = self._named[chunk]
+        words = name.casefold().split()
+        last = words[-1].removesuffix("'s").removesuffix("’s")
+        parts = (" ".join(words[i:j]) for i in range(len(words)) for j in range(i + 1, len(words) + 1))
+        return any(part in names for part in parts) or (last in last_words and not self._is_a_kind(last))
+
+    def _is_a_kind(self, word: str) -> bool:
+        """Whether a name's last word says what kind of thing it is, `Hut`: the chunks write it in lower case, and no surname."""
+        if word not in self._is_common:
+            low = re.compile(rf"(?<!\w){re.escape(word)}(?!\w)")
+            self._is_common[word] = word in _KIND_WORDS or any(low.search(text) for text in self._chunks)
+        return self._is_common[word]
+
+    def _is_led_to(self, chunk: int, name: str, premise: Spans) -> bool:
+        """Whether the premise names what `chunk` is about in a piece of a chunk that has the claim's name."""
+        topic = self._topic(chunk) or ""
+        texts = [(self._chunks[other], start, end) for other, start, end in premise if other != chunk]
+        return any(has_name(name, text) and has_name(topic, text[start:end]) for text, start, end in texts)

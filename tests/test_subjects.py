@@ -1,0 +1,100 @@
+"""Whether a premise is of a passage about another thing than the claim."""
+
+from __future__ import annotations
+
+import pytest
+
+from claimscore.jobs.subjects import Passages
+
+AURUM = "The Aurum card costs 95 euros a year. It comes with lounge access."
+SILVA = "The Silva card is for students. The fee is waived in the first year."
+
+
+def speaks(claim: str, chunks: list[str], pieces: list[int]) -> bool:
+    """Of a premise of these whole chunks."""
+    return Passages(chunks).speak_of_another(claim, [(k, 0, len(chunks[k])) for k in pieces])
+
+
+@pytest.mark.parametrize("pieces", [[1], [0, 1], [1, 0]])
+def test_a_passage_of_another_card_is_about_another(pieces: list[int]):
+    """Alone, and joined with the claim's own passage."""
+    assert speaks("The Aurum card has its fee waived in the first year.", [AURUM, SILVA], pieces)
+
+
+@pytest.mark.parametrize(
+    "claim",
+    [
+        "The Silva card has its fee waived.",  # its own passage
+        "The Silva card is cheaper than the Aurum card.",  # of both
+        "The fee is waived in the first year.",  # names nothing
+        "The Bronze card has its fee waived.",  # a name that no passage has: for the judge
+    ],
+)
+def test_other_claims_are_for_the_judge(claim: str):
+    """Nothing says that the passage is not about them."""
+    assert not speaks(claim, [AURUM, SILVA], [1])
+
+
+def test_a_name_that_may_be_the_same_in_another_form_passes():
+    """A surname with other words before it, and a name within a longer one."""
+    bio = "Narendra Modi was born in Vadnagar. He studied there."
+    other = "Prime Minister Modi visited Bern. He spoke there."
+
+    assert not speaks("Prime Minister Modi was born in Vadnagar.", [other, bio], [1])
+    assert not speaks(
+        "Zylom Studios was founded in Bern.",
+        ["Zylom Studios makes games. It pays.", "For years Zylom was small. It was founded in Bern."],
+        [1],
+    )
+
+
+def test_two_things_of_one_kind_are_two():
+    """`Hut` is no surname."""
+    chunks = ["Rotwand Hut lies at 1,870 m. It is old.", "Gamsjoch Hut has 60 bunks. It opens in June."]
+
+    assert speaks("Rotwand Hut opens in June.", chunks, [1])
+
+
+def test_a_step_from_one_thing_to_another_is_no_mix_up():
+    """The first passage names what the second is about."""
+    chunks = [
+        "Acme was founded by Maria Lopez. Acme sells tents.",
+        "Maria Lopez was born in Lima. She studied law.",
+    ]
+    apart = ["Acme was founded in 1950. Acme sells tents.", chunks[1]]
+
+    assert not speaks("The founder of Acme was born in Lima.", chunks, [0, 1])
+    assert speaks("The founder of Acme was born in Lima.", apart, [0, 1])
+
+
+def test_a_single_sentence_says_itself_what_it_is_about():
+    """Passages cut into sentences have no topic but their own words, which the judge reads."""
+    chunks = ["Todd Watson coaches a team.", "The Jackalopes play in the NAHL since 2019."]
+    longer = [chunks[0], chunks[1] + " They won twice."]
+
+    assert not speaks("Todd Watson coaches in the NAHL.", chunks, [0, 1])
+    assert speaks("Todd Watson coaches in the NAHL.", longer, [0, 1])
+
+
+def test_a_common_word_that_begins_a_sentence_is_no_name():
+    """`Water` and `Crossing` are written with a capital where they begin a sentence, and so prove nothing."""
+    chunks = [
+        "Sulmona Bay is a beach. It has showers.",
+        "Water quality was good. The beach was closed in 2022.",
+    ]
+
+    assert not speaks("Sulmona Bay was closed in 2022.", chunks, [1])
+
+
+def test_a_passage_that_opens_without_a_name_has_no_topic():
+    """The middle of a document may be about anything."""
+    chunks = [AURUM, "The fee is waived in the first year. The Silva card is for students."]
+
+    assert not speaks("The Aurum card has its fee waived.", chunks, [1])
+
+
+def test_an_answer_of_several_sentences_is_not_looked_at():
+    """It may speak of several things."""
+    claim = "The Aurum card has its fee waived in the first year. " + "It is good. " * 12
+
+    assert not speaks(claim, [AURUM, SILVA], [1])
