@@ -19,6 +19,7 @@ from typing import Any
 import pyarrow.parquet as pq
 
 PROBES = Path(__file__).resolve().parent.parent / "tests" / "probes" / "probes.jsonl"
+MIXUPS = PROBES.with_name("mixups.jsonl")
 MAX_CHARS = 7_000
 """Rows with more evidence are left out: on a CPU a few of them would take most of the time."""
 _WORD = re.compile(r"[^\W_]+")
@@ -140,6 +141,26 @@ def _probe(row: dict[str, Any]) -> Case:
         citation=row.get("citation"),
         conflict=row.get("conflict"),
     )
+
+
+def mixup_cases(path: Path = MIXUPS) -> list[Case]:
+    """The claims of mixups.jsonl, in the order of the file; the kind of each is its own and whether the rules have seen it."""
+    rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    return [
+        Case(
+            id=f"{row['id']}-{k}",
+            source="mixups",
+            family="mixups",
+            level="claim",
+            chunks=tuple(row["chunks"]),
+            claim=claim["claim"],
+            supported=claim["supported"],
+            article=digest(row["id"]),
+            kinds=(f"{row['kind']}, {'seen' if row['seen'] else 'unseen'}",),
+        )
+        for row in rows
+        for k, claim in enumerate(row["claims"])
+    ]
 
 
 def _padding(n: int) -> Iterator[str]:

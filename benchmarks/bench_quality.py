@@ -25,7 +25,7 @@ from typing import Any
 
 import numpy as np
 from _quality_baselines import BASELINES
-from _quality_cases import Case, dev_cases, probe_cases
+from _quality_cases import Case, dev_cases, mixup_cases, probe_cases
 from _quality_flips import RULES, flips
 from _quality_judge import CachedJudge
 from _quality_path import Judged, judge_cases, read_config
@@ -135,6 +135,19 @@ def measure_probes(cases: list[Case], judge: CachedJudge, config: Config) -> dic
                 np.mean([(row["verdict"] == "supported") == case.supported for case, row in rows])
             ),
         }
+    return out
+
+
+def measure_mixups(cases: list[Case], judge: CachedJudge, config: Config) -> dict[str, Any]:
+    """By kind: claims of mixups.jsonl that are supported, of the true ones and of the others."""
+    found = supported(judge_cases(cases, judge, config))
+    out: dict[str, Any] = {}
+    for kind in dict.fromkeys(case.kinds[0] for case in cases):
+        for is_true, name in ((True, "true"), (False, "false")):
+            rows = np.array([case.kinds[0] == kind and case.supported == is_true for case in cases], bool)
+            out.setdefault(kind, {}).update(
+                {f"n_{name}": int(rows.sum()), f"{name}_supported": int(found[rows].sum())}
+            )
     return out
 
 
@@ -253,6 +266,7 @@ def main(arguments: Sequence[str]) -> int:
         "judge": {"name": config.card.name, "fingerprint": judge.fingerprint, "dtype": args.dtype},
         "thresholds": {"entailment": config.card.entailment, "contradiction": config.card.contradiction},
         "probes": measure_probes(probes, judge, config),
+        "mixups": measure_mixups(mixup_cases(), judge, config),
         "flips_of_probes": measure_flips(probes, judge, config, None),
     }
     cases = dev_cases(args.data, args.rows_a_source or None) if args.data else []
@@ -284,6 +298,7 @@ def show_all(result: dict[str, Any]) -> None:
             show(f"ours {name.replace('_', ' ')}", dev[name])
     show("ablation", result.get("ablation", {}))
     show("probes", result["probes"])
+    show("claims about one of two like things", result["mixups"])
     for name in ("flips_of_probes", "flips_of_dev"):
         found = result.get(name)
         if found:

@@ -180,10 +180,21 @@ def quality() -> str:
                 f"sources, demo judge in {result['judge']['dtype']}. Own probes: {probes['right']:.0%} of {probes['n']} right. One fact changed in a "
                 f"supported claim: {flips['all']['caught']:.0%} caught, beside {flips['false_alarms']:.0%} false alarms on the unchanged."
             ),
+            _mixed_up(result),
             _calibrated(),
             _decomposed(),
             _steps(),
         ]
+    )
+
+
+def _mixed_up(result: dict[str, Any]) -> str:
+    """Claims about one of two like things, those that no rule was made with."""
+    like, plain = (result["mixups"][f"{kind}, unseen"] for kind in ("like", "plain"))
+    return (
+        f"Where several like things are described, of {like['n_false']} claims that give one of them what is another's {like['false_supported']} "
+        f"are supported, of {like['n_true']} true ones {like['true_supported']}; of ordinary claims {plain['false_supported']} of {plain['n_false']} and "
+        f"{plain['true_supported']} of {plain['n_true']} (invented, and unseen when the rules were made)."
     )
 
 

@@ -154,3 +154,17 @@ def test_the_probes_together_keep_their_floors(judged: list[tuple]):
 
     assert right >= FLOOR_OF_ALL
     assert side >= FLOOR_OF_SIDES
+
+
+def test_the_mix_ups_are_whole():
+    """Every set has passages, claims of both sides by kind, and an id of its own."""
+    rows = [json.loads(line) for line in PROBES.with_name("mixups.jsonl").read_text().splitlines()]
+    n = Counter((row["kind"], row["seen"], claim["supported"]) for row in rows for claim in row["claims"])
+
+    assert len({row["id"] for row in rows}) == len(rows)
+    assert all(set(row) == {"id", "kind", "seen", "chunks", "claims"} for row in rows)
+    assert all(len(row["chunks"]) > 1 and all(text.strip() for text in row["chunks"]) for row in rows)
+    assert n == {
+        ("like", True, True): 100, ("like", True, False): 100, ("like", False, True): 40, ("like", False, False): 40,
+        ("plain", False, True): 50, ("plain", False, False): 30,
+    }  # fmt: skip
