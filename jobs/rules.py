@@ -15,7 +15,7 @@ from typing import Final, NamedTuple
 
 import pyarrow as pa
 
-from claimscore.jobs.idioms import in_figures, sign_of
+from claimscore.jobs.idioms import half_said, in_figures, sign_of
 from claimscore.jobs.injections import are_injections
 from claimscore.jobs.names import first_word, has_name, is_name_in, missing_from, names_of, stems_of
 from claimscore.jobs.quantities import Mention
@@ -68,44 +68,55 @@ class _Unstated(NamedTuple):
     """The values of a claim that neither premise nor question states."""
 
     claim: str
+    premise: str
+    question: str
     values: list[Mention]
-    premise: Values | None
+    evidence: Values | None = None
     """What they may be worked out of; None: of nothing."""
 
 
 def _unstated(claim: str, premise: str, question: str) -> _Unstated:
     demanded = [m for m in mentions(claim) if m.demanded]
     if not demanded:
-        return _Unstated(claim, [], None)
+        return _Unstated(claim, premise, question, [])
     evidence, given = values_of(premise), values_of(question)
     missed = [m for m in demanded if not (held(m, evidence) or held(m, given))]
-    if missed and _are_held_in_figures(claim, premise, given):
-        missed = []
     if not missed or len(demanded) > MAX_DERIVED or not evidence.pairing.numbers.rows:
-        return _Unstated(claim, missed, None)
+        return _Unstated(claim, premise, question, missed)
     starts = {mention.start for mention in missed}
-    return _Unstated(claim, [m for m in cued_mentions(claim) if m.start in starts], evidence)
-
-
-def _are_held_in_figures(claim: str, premise: str, given: Values) -> bool:
-    """Whether premise and question state all of the claim's values once what is said half in words is written out."""
-    sign = sign_of(claim) or sign_of(premise)
-    written = in_figures(claim, sign), in_figures(premise, sign)
-    if written == (claim, premise):
-        return False
-    evidence = values_of(written[1])
-    demanded = [mention for mention in mentions(written[0]) if mention.demanded]
-    return all(held(mention, evidence) or held(mention, given) for mention in demanded)
+    values = [m for m in cued_mentions(claim) if m.start in starts]
+    return _Unstated(claim, premise, question, values, evidence)
 
 
 def _underived(unstated: Iterable[_Unstated]) -> Iterator[list[str]]:
-    """What of each claim's values cannot be worked out either, as written; of many claims at once."""
+    """What of each claim's values can neither be written out nor worked out, as written; of many claims at once."""
     for some in _held_at_once(unstated):
-        asked = [(value, row.premise) for row in some if row.premise for value in row.values]
+        lacking = _unwritten(some)
+        asked = [(value, row.evidence) for row in lacking if row.evidence for value in row.values]
         is_derived = iter(derived(asked))
-        for row in some:
-            missed = [m for m in row.values if row.premise is None or not next(is_derived)]
+        for row in lacking:
+            missed = [m for m in row.values if row.evidence is None or not next(is_derived)]
             yield list(dict.fromkeys(row.claim[m.start : m.end] for m in missed))
+
+
+def _unwritten(unstated: Sequence[_Unstated]) -> list[_Unstated]:
+    """`unstated`, without values where all of a claim are stated once amounts half in words are written out."""
+    said = half_said(text for row in unstated if row.values for text in (row.claim, row.premise))
+    return [
+        row._replace(values=[])
+        if row.values and not said.isdisjoint((row.claim, row.premise)) and _are_held_in_figures(row)
+        else row
+        for row in unstated
+    ]
+
+
+def _are_held_in_figures(row: _Unstated) -> bool:
+    sign = sign_of(row.claim) or sign_of(row.premise)
+    claim, premise = in_figures(row.claim, sign), in_figures(row.premise, sign)
+    if (claim, premise) == (row.claim, row.premise):
+        return False
+    evidence, given = values_of(premise), values_of(row.question)
+    return all(held(m, evidence) or held(m, given) for m in mentions(claim) if m.demanded)
 
 
 def _held_at_once(unstated: Iterable[_Unstated]) -> Iterator[list[_Unstated]]:
@@ -114,7 +125,7 @@ def _held_at_once(unstated: Iterable[_Unstated]) -> Iterator[list[_Unstated]]:
     n_numbers = 0
     for row in unstated:
         some.append(row)
-        n_numbers += 1 + (len(row.premise.numbers) if row.premise else 0)
+        n_numbers += 1 + (len(row.evidence.numbers) if row.evidence else 0)
         if n_numbers > NUMBERS_AT_ONCE:
             yield some
             some, n_numbers = [], 0

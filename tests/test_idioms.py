@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 
 from claimscore.jobs import rules
-from claimscore.jobs.idioms import in_figures, sign_of
+from claimscore.jobs.idioms import half_said, in_figures, sign_of
 
 SAME = """
 90 minutes | an hour and a half
@@ -97,6 +97,46 @@ def test_a_text_without_such_words_is_itself():
     text = "The fee of £5 is half of it, in a weekly plan for two and twenty."
 
     assert (in_figures(text), in_figures(text, sign_of(text))) == (text, text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *(
+            "2 and a half",
+            "2 miles and a half",
+            "a mile and a half",
+            "half a mile",
+            "half-mile",
+            "quarter of a mile",
+        ),
+        *("three quarters of a mile", "in a week", "fortnight", "one in five", "3 out of every 4", "٣ in 4"),
+        *(
+            "a third of it",
+            "twofold",
+            "noon",
+            "Midday",
+            "midnight",
+            "1½",
+            "5 cents",
+            "20p",
+            "20 pence",
+            "1 penny",
+            "5 pounds",
+        ),
+    ],
+)
+def test_every_form_is_seen_at_the_first_look(text):
+    """By another engine for patterns, from what no other form holds."""
+    assert [sign for sign in ("", "$", "£") if in_figures(text, sign) != text]
+    assert half_said([text, "nothing"]) == {text}
+
+
+def test_the_first_look_passes_by_most_texts():
+    """What it is for."""
+    texts = ["It is a half of all in the week of May.", "One of them is out in 2020, a third in 2021.", ""]
+
+    assert half_said(texts) == set()
 
 
 @pytest.mark.parametrize(

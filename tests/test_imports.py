@@ -114,7 +114,7 @@ MAY_IMPORT = {
     "abstentions": ("phrases",),
     "rewording": ("dates", "pairs", "quantities", "values", "windows"),
     "injections": ("hidden",),
-    "idioms": ("letters", "quantities", "spelled"),
+    "idioms": ("quantities", "remembered", "spelled"),
     "rules": ("idioms", "injections", "names", "quantities", "values"),
     "subjects": ("names",),
     "names": ("dates", "remembered"),
