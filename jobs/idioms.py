@@ -133,7 +133,7 @@ def in_figures(text: str, sign: str = "") -> str:
         text: of a claim or a premise; remembered, as many claims may ask for one premise.
         sign: of the currency that cents, pence and pounds are of, as the other text names it; "": they stay.
     """
-    return _WRITTEN[sign](text)
+    return _WRITTEN[sign][text]
 
 
 def _written(sign: str, text: str) -> str:

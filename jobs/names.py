@@ -40,7 +40,7 @@ def missing_from(claim: str, premise: str) -> list[str]:
 
 def names_of(text: str) -> tuple[str, ...]:
     """Runs of capitalised words, without those that only begin a sentence; remembered."""
-    return _names_of(text)
+    return _names_of[text]
 
 
 def _read_names(text: str) -> tuple[str, ...]:
@@ -77,7 +77,7 @@ def _keep(out: dict[str, None], run: list[tuple[str, bool]]) -> None:
 
 def has_name(name: str, text: str) -> bool:
     """Whether `text` holds every word of `name`."""
-    words = _Words(text) if len(text) <= _SEARCHED_CHARS else _words(text)
+    words = _Words(text) if len(text) <= _SEARCHED_CHARS else _words[text]
     for piece in _PIECES.findall(name):
         folded = piece.casefold()
         if len(piece) < 2 or folded in words or folded in _FUNCTION_WORDS:

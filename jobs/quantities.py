@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Final, NamedTuple
 
 from claimscore.jobs import units
@@ -19,6 +19,7 @@ from claimscore.jobs.dates import MONTH_WORDS, Dated, When, century_at, date_at,
 from claimscore.jobs.digits import number_at
 from claimscore.jobs.letters import runs_of
 from claimscore.jobs.multiples import dividing
+from claimscore.jobs.remembered import Remembered
 from claimscore.jobs.spelled import ORDINALS, WORDS, spelled_at
 from claimscore.jobs.units import BARE, NOUN, Unit
 
@@ -123,8 +124,8 @@ _BREAK = re.compile(
 )
 """Where a sentence ends so plainly that no pattern here sees across it: `p. Night`, `ca. Five` are none. At line ends too,
 so that premises of several passages and the chunks of an answer in a row share their sentences with each chunk."""
-_SHORT_CHARS = 1_000
-"""Longer pieces are not remembered, so that hostile ones cannot fill the memory."""
+_REMEMBERED_BYTES: Final = 64 * 1024 * 1024
+"""Of the sentences of one order of dates: 2,000 answers, a shard by default, have 50,000, which several stages ask for again."""
 _CURRENCY_NAMES: Final = tuple(units.CURRENCIES)
 _CURRENCY_ENDS: Final = frozenset(name[-1] for name in _CURRENCY_NAMES)
 _KNOWN: Final = WORDS | MONTH_WORDS
@@ -194,9 +195,9 @@ def _figures_and(known: frozenset[bytes]) -> re.Pattern[str]:
 
 def _mentions(text: str, numbering: set[int]) -> Iterator[Mention]:
     """Sentence by sentence, each distinct one read once: the windows of a chunk share theirs."""
-    order = stated_order(text)
+    read = _of_sentence[stated_order(text)]
     for at, sentence in _sentences(text):
-        for mention in _of_sentence(sentence, order):
+        for mention in read[sentence]:
             start, stop, readings, demanded, shown, divides = mention
             demanded = demanded and start + at not in numbering
             yield Mention(start + at, stop + at, readings, demanded, shown, divides)
@@ -205,9 +206,9 @@ def _mentions(text: str, numbering: set[int]) -> Iterator[Mention]:
 def by_sentence(text: str) -> Iterator[tuple[Mention, ...]]:
     """What `parse` gives of each sentence that holds a value, but for places, list numbering and the units of ranges."""
     text = _folded(text)
-    order = stated_order(text)
+    read = _of_sentence[stated_order(text)]
     for _, sentence in _sentences(text):
-        if found := _of_sentence(sentence, order):
+        if found := read[sentence]:
             yield found
 
 
@@ -220,11 +221,7 @@ def _sentences(text: str) -> Iterator[tuple[int, str]]:
     yield at, text[at:]
 
 
-def _of_sentence(text: str, order: str) -> tuple[Mention, ...]:
-    return _of_short(text, order) if len(text) <= _SHORT_CHARS else _read(text, order)
-
-
-def _read(text: str, order: str) -> tuple[Mention, ...]:
+def _read(order: str, text: str) -> tuple[Mention, ...]:
     """The mentions of a text whose masks are in place; `order` as of `stated_order`."""
     tokens, at = _tokens(text), 0
     out: list[Mention] = []
@@ -243,7 +240,15 @@ def _read(text: str, order: str) -> tuple[Mention, ...]:
     return tuple(out)
 
 
-_of_short = lru_cache(maxsize=16_384)(_read)
+def size_of(found: tuple[Mention, ...]) -> int:
+    """About how many bytes mentions take."""
+    return 400 * len(found)
+
+
+_of_sentence: Final = {
+    order: Remembered(partial(_read, order), size_of, _REMEMBERED_BYTES) for order in ("", "day", "month")
+}
+"""By the order of its dates."""
 
 
 def _at_digit(text: str, at: int, order: str) -> Mention:

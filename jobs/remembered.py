@@ -8,7 +8,7 @@ forgotten. Knows nothing of what is remembered but how large it is said to be.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Generic, TypeVar
+from typing import TypeVar
 
 T = TypeVar("T")
 
@@ -16,8 +16,10 @@ ENTRY_BYTES = 300
 """Of a dictionary entry, the string's head and a small tuple."""
 
 
-class Remembered(Generic[T]):
-    """`make`, with its results for the texts asked for last.
+class Remembered(dict[str, T]):
+    """`make`, with its results for the texts asked for last: `remembered[text]`.
+
+    A dictionary that makes what it lacks: to find what is there takes 0.04 microseconds, where a method took 0.25.
 
     Args:
         make: a pure function of a text.
@@ -26,20 +28,19 @@ class Remembered(Generic[T]):
     """
 
     def __init__(self, make: Callable[[str], T], size: Callable[[T], int], max_bytes: int) -> None:
+        super().__init__()
         self._make, self._size, self._half = make, size, max_bytes // 2
-        self._recent: dict[str, T] = {}
         self._older: dict[str, T] = {}
         self._n_bytes = 0
 
-    def __call__(self, text: str) -> T:
-        """`make(text)`."""
-        if text in self._recent:
-            return self._recent[text]
+    def __missing__(self, text: str) -> T:
         found = self._older[text] if text in self._older else self._make(text)
         n_bytes = ENTRY_BYTES + len(text) + self._size(found)
+        if n_bytes > self._half:
+            return found
         if self._n_bytes + n_bytes > self._half:
-            self._older, self._recent, self._n_bytes = self._recent, {}, 0
-        if n_bytes <= self._half:
-            self._recent[text] = found
-            self._n_bytes += n_bytes
+            self._older, self._n_bytes = dict(self), 0
+            self.clear()
+        self[text] = found
+        self._n_bytes += n_bytes
         return found

@@ -17,11 +17,10 @@ from claimscore.jobs.arithmetic import Asked, derivable
 from claimscore.jobs.dates import When
 from claimscore.jobs.hidden import strip_hidden
 from claimscore.jobs.neighbours import Numbers, numbers_of
-from claimscore.jobs.quantities import Mention, Number, parse, with_cues
+from claimscore.jobs.quantities import Mention, Number, parse, size_of, with_cues
 from claimscore.jobs.remembered import Remembered
 from claimscore.jobs.units import BARE
 
-_MENTION_BYTES = 400
 _REMEMBERED_BYTES = 32 * 1024 * 1024
 """Of each of two: a shard of 500 answers asks for some 10,000 texts in each of three stages."""
 _APPROX = 0.1
@@ -150,7 +149,7 @@ def _within(found: When, claimed: When) -> bool:
 
 def mentions(text: str) -> tuple[Mention, ...]:
     """`parse` without cues, remembered."""
-    return _mentions(text)
+    return _mentions[text]
 
 
 def cued_mentions(text: str) -> tuple[Mention, ...]:
@@ -160,7 +159,7 @@ def cued_mentions(text: str) -> tuple[Mention, ...]:
 
 def values_of(text: str) -> Values:
     """The values of a text, remembered: a premise is searched for many claims."""
-    return _values(text)
+    return _values[text]
 
 
 def values_in(found: Iterable[Mention]) -> Values:
@@ -174,16 +173,12 @@ def _index(text: str) -> Values:
     return _searchable(found, Pairing(text, found))
 
 
-def _bytes_of(found: tuple[Mention, ...]) -> int:
-    return _MENTION_BYTES * len(found)
+def _size_of(values: Values) -> int:
+    return 400 * (len(values.numbers) + len(values.whens))
 
 
-def _bytes_of_values(values: Values) -> int:
-    return _MENTION_BYTES * (len(values.numbers) + len(values.whens))
-
-
-_mentions = Remembered(lambda text: parse(text, cues=False), _bytes_of, _REMEMBERED_BYTES)
-_values = Remembered(_index, _bytes_of_values, _REMEMBERED_BYTES)
+_mentions = Remembered(lambda text: parse(text, cues=False), size_of, _REMEMBERED_BYTES)
+_values = Remembered(_index, _size_of, _REMEMBERED_BYTES)
 
 
 def _searchable(found: Iterable[Mention], pairing: Pairing) -> Values:

@@ -123,7 +123,7 @@ MAY_IMPORT = {
     "arithmetic": ("flat", "neighbours", "quantities", "units"),
     "neighbours": ("flat", "multiples", "quantities", "units"),
     "multiples": ("units",),
-    "quantities": ("dates", "digits", "letters", "multiples", "spelled", "units"),
+    "quantities": ("dates", "digits", "letters", "multiples", "remembered", "spelled", "units"),
     "digits": (),
     "spelled": (),
     "dates": (),
