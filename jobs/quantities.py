@@ -139,9 +139,11 @@ def parse(text: str, *, cues: bool = True) -> tuple[Mention, ...]:
     Without `cues` no mention has `divides`: of a premise nobody asks, and to look for them is a quarter of the time.
     """
     text = _folded(text)
-    numbering = {place for m in _numbered(text) for place in range(m.start(), m.end())}
-    found = tuple(_join_ranges(text, list(_mentions(text, numbering))))
-    return _cued(text, found) if cues else found
+    found = [_moved(m, at) if at else m for at, of_sentence in _by_sentence(text) for m in of_sentence]
+    if numbering := {place for m in _numbered(text) for place in range(m.start(), m.end())}:
+        found = [m._replace(demanded=m.demanded and m.start not in numbering) for m in found]
+    joined = tuple(_join_ranges(text, found))
+    return _cued(text, joined) if cues else joined
 
 
 def _numbered(text: str) -> Iterator[re.Match[str]]:
@@ -193,23 +195,24 @@ def _figures_and(known: frozenset[bytes]) -> re.Pattern[str]:
     return re.compile(rf"[0-9{_FRACTIONS}{begins}](?:(?<=[0-9])|(?<=[{_FRACTIONS}])[{_FRACTIONS}]*{word})")
 
 
-def _mentions(text: str, numbering: set[int]) -> Iterator[Mention]:
-    """Sentence by sentence, each distinct one read once: the windows of a chunk share theirs."""
+@lru_cache(maxsize=4)
+def _by_sentence(text: str) -> list[tuple[int, tuple[Mention, ...]]]:
+    """Where each sentence with a value begins in a folded text, and its mentions as they stand in it.
+
+    Each distinct sentence is read once: the windows of a chunk share theirs. Asked for twice in a row by rivals.
+    """
     read = _of_sentence[stated_order(text)]
-    for at, sentence in _sentences(text):
-        for mention in read[sentence]:
-            start, stop, readings, demanded, shown, divides = mention
-            demanded = demanded and start + at not in numbering
-            yield Mention(start + at, stop + at, readings, demanded, shown, divides)
+    return [(at, found) for at, sentence in _sentences(text) if (found := read[sentence])]
 
 
-def by_sentence(text: str) -> Iterator[tuple[Mention, ...]]:
+def _moved(mention: Mention, by: int) -> Mention:
+    start, end, readings, is_demanded, shown, divides = mention
+    return Mention(start + by, end + by, readings, is_demanded, shown, divides)
+
+
+def by_sentence(text: str) -> list[tuple[Mention, ...]]:
     """What `parse` gives of each sentence that holds a value, but for places, list numbering and the units of ranges."""
-    text = _folded(text)
-    read = _of_sentence[stated_order(text)]
-    for _, sentence in _sentences(text):
-        if found := read[sentence]:
-            yield found
+    return [found for _, found in _by_sentence(_folded(text))]
 
 
 def _sentences(text: str) -> Iterator[tuple[int, str]]:

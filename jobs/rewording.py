@@ -17,7 +17,7 @@ from claimscore.jobs.dates import When
 from claimscore.jobs.pairs import Floats
 from claimscore.jobs.quantities import Mention, Number
 from claimscore.jobs.records import SCORES
-from claimscore.jobs.values import mentions
+from claimscore.jobs.values import demanded, mentions
 from claimscore.jobs.windows import as_array
 
 LEAST_OVERLAP: Final = 0.5
@@ -45,7 +45,7 @@ def reworded_claims(claims: pa.Array, premises: pa.Array) -> pa.Table:
 
 
 def _reworded(claim: str, premise: str) -> str:
-    stated = [mention for mention in mentions(claim) if mention.demanded]
+    stated = demanded(claim)
     found = mentions(premise) if stated else ()
     for mention in reversed(stated):  # from the end, so that the places before stay
         written = claim[mention.start : mention.end]

@@ -25,7 +25,7 @@ from claimscore.jobs.pairs import PAIRS, Floats
 from claimscore.jobs.quantities import Mention, Number, by_sentence
 from claimscore.jobs.records import SCORES
 from claimscore.jobs.units import BARE, NOUN
-from claimscore.jobs.values import Values, held, mentions, values_in, values_of
+from claimscore.jobs.values import Values, demanded, held, mentions, values_in, values_of
 from claimscore.jobs.windows import N_SPECIAL_TOKENS, Encode, as_array, list_array
 
 MAX_RIVALS: Final = 6
@@ -54,7 +54,7 @@ def rival_claims(claims: pa.Array, premises: pa.Array) -> pa.Table:
     """
     rows: list[tuple[int, str, str]] = []
     for row, (claim, premise) in enumerate(zip(claims.to_pylist(), premises.to_pylist(), strict=True)):
-        if premise and any(m.demanded for m in mentions(claim)) and _has_alike(premise):
+        if premise and demanded(claim) and _has_alike(premise):
             rows += [(row, text, rival) for text, rival in _rivals(claim, premise)]
     columns = [pa.array([values[k] for values in rows], field.type) for k, field in enumerate(_RIVALS)]
     return pa.table(columns, schema=_RIVALS)
@@ -120,7 +120,7 @@ def with_rivals(scores: pa.Table, rivals: pa.Table, entailment: Floats) -> pa.Ta
 
 def _rivals(claim: str, premise: str) -> list[tuple[str, str]]:
     """(claim with a rival, rival): the rivals of each value by turns, the nearest of each first."""
-    stated = [m for m in mentions(claim) if m.demanded]
+    stated = demanded(claim)
     if not stated:
         return []
     said, there = values_of(claim), _by_kind(premise)

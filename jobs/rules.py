@@ -19,7 +19,7 @@ from claimscore.jobs.idioms import half_said, in_figures, sign_of
 from claimscore.jobs.injections import are_injections
 from claimscore.jobs.names import first_word, has_name, is_name_in, missing_from, names_of, stems_of
 from claimscore.jobs.quantities import Mention
-from claimscore.jobs.values import Values, cued_mentions, derived, held, mentions, values_of
+from claimscore.jobs.values import Values, cued, demanded, derived, held, values_of
 
 _STRINGS = pa.list_(pa.string())
 _SENTENCE_END = re.compile(  # one class of characters first, as in multiples.py
@@ -61,7 +61,7 @@ def missing_values(claims: pa.Array, premises: pa.Array, questions: pa.Array) ->
 
 def has_values(claims: pa.Array) -> pa.Array:
     """True where a claim states a value that a premise would have to prove; null counts as False."""
-    return pa.array([any(m.demanded for m in mentions(c or "")) for c in claims.to_pylist()], pa.bool_())
+    return pa.array([bool(demanded(c or "")) for c in claims.to_pylist()], pa.bool_())
 
 
 class _Unstated(NamedTuple):
@@ -76,15 +76,15 @@ class _Unstated(NamedTuple):
 
 
 def _unstated(claim: str, premise: str, question: str) -> _Unstated:
-    demanded = [m for m in mentions(claim) if m.demanded]
-    if not demanded:
+    stated = demanded(claim)
+    if not stated:
         return _Unstated(claim, premise, question, [])
     evidence, given = values_of(premise), values_of(question)
-    missed = [m for m in demanded if not (held(m, evidence) or held(m, given))]
-    if not missed or len(demanded) > MAX_DERIVED or not evidence.pairing.numbers.rows:
+    missed = [m for m in stated if not (held(m, evidence) or held(m, given))]
+    if not missed or len(stated) > MAX_DERIVED or not evidence.pairing.numbers.rows:
         return _Unstated(claim, premise, question, missed)
     starts = {mention.start for mention in missed}
-    values = [m for m in cued_mentions(claim) if m.start in starts]
+    values = [m for m in cued(claim) if m.start in starts]
     return _Unstated(claim, premise, question, values, evidence)
 
 
@@ -116,7 +116,7 @@ def _are_held_in_figures(row: _Unstated) -> bool:
     if (claim, premise) == (row.claim, row.premise):
         return False
     evidence, given = values_of(premise), values_of(row.question)
-    return all(held(m, evidence) or held(m, given) for m in mentions(claim) if m.demanded)
+    return all(held(m, evidence) or held(m, given) for m in demanded(claim))
 
 
 def _held_at_once(unstated: Iterable[_Unstated]) -> Iterator[list[_Unstated]]:
@@ -275,7 +275,7 @@ class _Evidence:
 
 def _is_bound_elsewhere(claim: str, evidence: _Evidence) -> bool:
     keys: list[Mention | str] = [*names_of(claim), *evidence.subject(claim)]
-    keys += [mention._replace(start=0, end=0) for mention in mentions(claim) if mention.demanded]
+    keys += [mention._replace(start=0, end=0) for mention in demanded(claim)]
     if len(keys) < 2 or not evidence.chunks:
         return False
     known = values_of(evidence.whole)

@@ -23,6 +23,8 @@ from claimscore.jobs.units import BARE
 
 _REMEMBERED_BYTES = 32 * 1024 * 1024
 """Of each of two: a shard of 500 answers asks for some 10,000 texts in each of three stages."""
+_CLAIM_BYTES = 16 * 1024 * 1024
+"""The same for what only claims are asked for."""
 _APPROX = 0.1
 _FAR = 0.12
 """Numbers further apart than this are never the same as written: wider than any allowance."""
@@ -152,9 +154,14 @@ def mentions(text: str) -> tuple[Mention, ...]:
     return _mentions[text]
 
 
-def cued_mentions(text: str) -> tuple[Mention, ...]:
-    """`mentions` that say whether their sentence divides: asked for where one must be worked out."""
-    return with_cues(text, mentions(text))
+def demanded(claim: str) -> tuple[Mention, ...]:
+    """The `mentions` that a claim has to prove, remembered: each of its premises is asked for them."""
+    return _demanded[claim]
+
+
+def cued(claim: str) -> tuple[Mention, ...]:
+    """`demanded` with word of whether their sentence divides, remembered: asked for where one must be worked out."""
+    return _cued[claim]
 
 
 def values_of(text: str) -> Values:
@@ -179,6 +186,8 @@ def _size_of(values: Values) -> int:
 
 _mentions = Remembered(lambda text: parse(text, cues=False), size_of, _REMEMBERED_BYTES)
 _values = Remembered(_index, _size_of, _REMEMBERED_BYTES)
+_demanded = Remembered(lambda text: tuple(m for m in mentions(text) if m.demanded), size_of, _CLAIM_BYTES)
+_cued = Remembered(lambda text: with_cues(text, demanded(text)), size_of, _CLAIM_BYTES)
 
 
 def _searchable(found: Iterable[Mention], pairing: Pairing) -> Values:
