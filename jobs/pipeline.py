@@ -31,6 +31,7 @@ from claimscore.jobs import (
     refusals,
     rewording,
     rivals,
+    rules,
     segment,
     signals,
     triage,
@@ -218,6 +219,8 @@ def _judge_variants(
     rows = pa.array(np.flatnonzero(np.asarray(chosen)))
     some = scores.take(rows)
     texts, _ = signals.texts_and_questions(log, claims, some)
+    valued = rules.has_values(texts)  # no other has variants, and needs its premise put together
+    rows, some, texts = rows.filter(valued), some.filter(valued), texts.filter(valued)
     tested, tried = rivals.variant_pairs(
         found,
         rows,
