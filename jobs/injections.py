@@ -67,6 +67,8 @@ _INJECTIONS: Final = tuple(
 )
 _SIGNS: Final = tuple((sign, k) for k, (signs, _) in enumerate(_INJECTIONS) for sign in signs)
 _ANY_SIGN: Final = "|".join(sorted({re.escape(sign) for sign, _ in _SIGNS}))
+_TAKEN_FOR: Final = (("ſ", "s"), ("ı", "i"), ("İ", "i"), ("\N{KELVIN SIGN}", "k"))
+"""Letters beyond ASCII that match one of ASCII where case is ignored; all of them."""
 _TAG_CHARS = re.compile("[\U000e0020-\U000e007e]{4}")  # ASCII in invisible tag characters: nobody types that
 
 
@@ -82,11 +84,18 @@ def are_injections(texts: pa.Array) -> list[bool]:
 
 def is_injection(text: str) -> bool:
     """Whether a text, hidden characters aside, addresses a model. Linear in the text; an empty one does not."""
-    if text.isascii():
-        lowered = text.lower()
-        signed = {k for sign, k in _SIGNS if sign in lowered}
-        return any(_INJECTIONS[k][1].search(text) for k in signed)
-    if _TAG_CHARS.search(text):
-        return True
-    shown = strip_hidden(text)  # `re` folds more letters than `lower` here, so there is no short way
-    return any(pattern.search(shown) for _, pattern in _INJECTIONS)
+    if not text.isascii():
+        if _TAG_CHARS.search(text):
+            return True
+        text = strip_hidden(text)
+    lowered = _lowered(text)
+    signed = {k for sign, k in _SIGNS if sign in lowered}
+    return any(_INJECTIONS[k][1].search(text) for k in signed)
+
+
+def _lowered(text: str) -> str:
+    """In lower case, with each letter as the ASCII letter for which `re` takes it."""
+    if not text.isascii():
+        for letter, taken_for in _TAKEN_FOR:
+            text = text.replace(letter, taken_for)
+    return text.lower()

@@ -135,6 +135,27 @@ def test_every_planted_instruction_holds_a_sign(number, data):
     assert any(sign in text.lower() for sign in signs)
 
 
+@pytest.mark.parametrize("number", range(len(injections._INJECTIONS)))
+@settings(max_examples=25)
+@given(data=st.data())
+def test_a_planted_instruction_in_letters_taken_for_others_holds_a_sign(number, data):
+    """The same where letters stand that `re` takes for those of ASCII."""
+    text = data.draw(
+        st.from_regex(injections._INJECTIONS[number][1], alphabet=st.characters(max_codepoint=127))
+    )
+    for letter, taken_for in injections._TAKEN_FOR:
+        text = text.replace(taken_for, letter, data.draw(st.integers(0, 9)))
+    assert injections.is_injection(text) == any(p.search(text) for _, p in injections._INJECTIONS)
+
+
+def test_letters_taken_for_those_of_ascii_are_all_known():
+    """No letter beyond ASCII stands for one of it without being one of those that are looked for."""
+    letter = re.compile("[a-z]", re.IGNORECASE)
+    assert {char for char in map(chr, range(128, 0x110000)) if letter.match(char)} == {
+        char for char, _ in injections._TAKEN_FOR
+    }
+
+
 @settings(max_examples=300)
 @given(
     st.lists(
