@@ -14,6 +14,7 @@ from claimscore.jobs import (
     citations,
     cues,
     dates,
+    facts,
     injections,
     inline,
     letters,
@@ -214,7 +215,7 @@ def _said(words):
 @given(_said([*sorted(cues.NEGATION), "No.", "é", "x"]))
 def test_a_negation_is_seen_by_its_letters(text):
     """No text with a word that negates is passed over because no run of its letters does."""
-    if cues.NEGATION.intersection(origin.WORD.findall(text.lower())):
+    if cues.NEGATION.intersection(facts.WORD.findall(text.lower())):
         assert not cues.NEGATION_RUNS.isdisjoint(letters.runs_of(text.lower()))
 
 
@@ -222,9 +223,9 @@ def test_a_negation_is_seen_by_its_letters(text):
 @given(_said([*sorted(filter(str.isascii, cues.OTHER_LANGUAGE)), "the", "of", "Die"]))
 def test_another_language_is_seen_by_its_letters(text):
     """A text passes for English at the first look only where its words say so too."""
-    words = set(origin.WORD.findall(text))
+    words = set(facts.WORD.findall(text))
     others = cues.OTHER_LANGUAGE & words
-    assert origin.is_english_like(text) == (
+    assert facts.is_english_like(text) == (
         len(others) < 2 or len(others) <= len([word for word in words if word.lower() in cues.ENGLISH])
     )
 
