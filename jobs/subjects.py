@@ -11,7 +11,7 @@ another form (`Modi`, `Narendra Modi`) it lets the premise pass, and where a pie
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Final
 
 import pyarrow as pa
@@ -64,6 +64,8 @@ class Passages:
 
     def __init__(self, chunks: Sequence[str]) -> None:
         self._chunks = chunks
+        self._asked: dict[str, tuple[str, ...]] = {}
+        self._held: dict[tuple[str, int], bool] = {}
         self._topics: dict[int, str | None] = {}
         self._named: dict[int, tuple[frozenset[str], frozenset[str]]] = {}
         self._is_known: dict[str, bool] = {}
@@ -72,25 +74,26 @@ class Passages:
 
     def speak_of_another(self, claim: str, premise: Spans) -> bool:
         """Whether a piece of the premise is of a chunk about another thing than the claim."""
-        if len(claim.split()) > MAX_CLAIM_WORDS:
-            return False
-        chunks = list(dict.fromkeys(chunk for chunk, _, _ in premise))
-        return any(
-            self._is_of_another(claim, name, chunk) and not self._is_led_to(chunk, name, premise)
-            for chunk in chunks
-            for name in self._names(claim, without=self._chunks[chunk])
-        )
+        if claim not in self._asked:
+            self._asked[claim] = _names(claim) if len(claim.split()) <= MAX_CLAIM_WORDS else ()
+        for name in self._asked[claim]:
+            for chunk, _, _ in premise:
+                if self._holds(name, chunk) or not self._is_of_another(claim, name, chunk):
+                    continue
+                if not self._is_led_to(chunk, name, premise):
+                    return True
+        return False
 
-    def _names(self, text: str, *, without: str = "") -> Iterator[str]:
-        """The names of a text that `without` does not hold, its first word among them where it is one."""
-        names, first = names_of(text), first_word(text)
-        if first and not any(first in name.split() for name in names) and not has_name(first, without):
-            yield from (first,) if self._is_a_name(first) else ()
-        yield from (name for name in names if not has_name(name, without))
+    def _holds(self, name: str, chunk: int) -> bool:
+        if (name, chunk) not in self._held:
+            self._held[name, chunk] = has_name(name, self._chunks[chunk])
+        return self._held[name, chunk]
 
     def _is_of_another(self, claim: str, name: str, chunk: int) -> bool:
         topic, words = self._topic(chunk), name.casefold().split()
         if topic is None or not self._is_in_a_chunk(name) or self._may_be_meant(name, chunk):
+            return False
+        if not self._is_a_name(name, claim):
             return False
         # With a word of the topic that the name lacks a claim speaks of both.
         return not any(has_name(word, claim) for word in topic.split() if word.casefold() not in words)
@@ -101,19 +104,20 @@ class Passages:
             text = self._chunks[chunk].strip()
             line = _FIRST_LINE.match(text)
             opening = line[1] if line and ("\n" in text or _SENTENCE_END.search(text)) else ""
-            found = [(opening.find(name), name) for name in self._names(opening)]
-            start, name = min(found, default=(0, ""))
-            is_near = len(_WORD.findall(opening, 0, start)) < MAX_WORDS_BEFORE
-            self._topics[chunk] = name if name and is_near else None
+            name = next((name for name in _names(opening) if self._is_a_name(name, opening)), "")
+            n_before = len(_WORD.findall(opening, 0, opening.find(name)))
+            self._topics[chunk] = name if name and n_before < MAX_WORDS_BEFORE else None
         return self._topics[chunk]
 
     def _is_in_a_chunk(self, name: str) -> bool:
         if name not in self._is_known:
-            self._is_known[name] = any(has_name(name, text) for text in self._chunks)
+            self._is_known[name] = any(self._holds(name, chunk) for chunk in range(len(self._chunks)))
         return self._is_known[name]
 
-    def _is_a_name(self, word: str) -> bool:
-        """Whether the chunks write a word with a capital within a sentence, and never without one."""
+    def _is_a_name(self, word: str, text: str) -> bool:
+        """Whether one of `_names` of a text is a name: a first word where the chunks write it so within a sentence, and never low."""
+        if word in names_of(text):
+            return True
         if word not in self._is_name:
             written = re.compile(rf"(?<!\w){re.escape(word)}(?!\w)", re.IGNORECASE)
             found = [(text, match) for text in self._chunks for match in written.finditer(text)]
@@ -147,3 +151,11 @@ class Passages:
         topic = self._topic(chunk) or ""
         texts = [(self._chunks[other], start, end) for other, start, end in premise if other != chunk]
         return any(has_name(name, text) and has_name(topic, text[start:end]) for text, start, end in texts)
+
+
+def _names(text: str) -> tuple[str, ...]:
+    """The names of a text in order, before them its first word, which may be one, where it has a capital and is in none of them."""
+    names, first = names_of(text), first_word(text)
+    if first is None or any(first in name.split() for name in names):
+        return names
+    return first, *names

@@ -98,3 +98,11 @@ def test_an_answer_of_several_sentences_is_not_looked_at():
     claim = "The Aurum card has its fee waived in the first year. " + "It is good. " * 12
 
     assert not speaks(claim, [AURUM, SILVA], [1])
+
+
+def test_what_a_passage_is_about_is_its_first_name():
+    """`V` is written in `VH-18` too, and stands behind it."""
+    drills = ["Drill VH-18: Battery 18 V, 4.0 Ah. Two speeds.", "Drill VD-12: Battery 12 V. It has one speed."]
+
+    assert speaks("The VH-18 has one speed.", drills, [1])
+    assert not speaks("The VD-12 has one speed.", drills, [1])
