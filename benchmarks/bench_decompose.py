@@ -11,6 +11,7 @@ flattered there). Replies are kept under build/, so that a second run loads no L
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import hashlib
 import json
 from collections.abc import Sequence
@@ -27,7 +28,7 @@ from _quality_judge import CachedJudge
 from claimscore.jobs import decompose, rules
 from claimscore.jobs.checkpoint import model_fingerprint
 from claimscore.jobs.config import DecomposeConfig, SegmentConfig
-from claimscore.jobs.config_file import load_card
+from claimscore.jobs.config_file import load_card, load_config
 from claimscore.jobs.llm import Llm
 from claimscore.jobs.names import names_of
 from claimscore.jobs.pipeline import entailment
@@ -91,7 +92,8 @@ def _context(row: dict[str, Any]) -> str:
 
 def by_llm(sentences: Sequence[Sentence], model: Path, judge: CachedJudge, dtype: str) -> dict[str, Output]:
     """Raw and checked claims of a chat model; replies are read from the cache where it has all of them."""
-    config = DecomposeConfig(model=str(model), checker="", dtype=dtype, checker_entails=0.8, deadline_s=900.0)
+    demo = load_config(ROOT / "configs" / "demo.toml").decompose
+    config = dataclasses.replace(demo, model=str(model), dtype=dtype)
     told: dict[str, dict[str, Any]] = {}
 
     def complete(system: str, users: pa.Array) -> pa.Table:
