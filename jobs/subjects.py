@@ -93,7 +93,7 @@ class Passages:
         topic, words = self._topic(chunk), name.casefold().split()
         if topic is None or not self._is_in_a_chunk(name) or self._may_be_meant(name, chunk):
             return False
-        if not self._is_a_name(name, claim):
+        if not self._is_a_name(name, claim) or self._opens_all(topic, name):
             return False
         # With a word of the topic that the name lacks a claim speaks of both.
         return not any(has_name(word, claim) for word in topic.split() if word.casefold() not in words)
@@ -108,6 +108,10 @@ class Passages:
             n_before = len(_WORD.findall(opening, 0, opening.find(name)))
             self._topics[chunk] = name if name and n_before < MAX_WORDS_BEFORE else None
         return self._topics[chunk]
+
+    def _opens_all(self, topic: str, name: str) -> bool:
+        """Whether a chunk that has the name opens so too: with the publisher, the document, the date of them all."""
+        return any(self._topic(k) == topic for k in range(len(self._chunks)) if self._holds(name, k))
 
     def _is_in_a_chunk(self, name: str) -> bool:
         if name not in self._is_known:

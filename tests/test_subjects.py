@@ -102,7 +102,17 @@ def test_an_answer_of_several_sentences_is_not_looked_at():
 
 def test_what_a_passage_is_about_is_its_first_name():
     """`V` is written in `VH-18` too, and stands behind it."""
-    drills = ["Drill VH-18: Battery 18 V, 4.0 Ah. Two speeds.", "Drill VD-12: Battery 12 V. It has one speed."]
+    drills = [
+        "Drill VH-18: Battery 18 V, 4.0 Ah. Two speeds.",
+        "Drill VD-12: Battery 12 V. It has one speed.",
+    ]
 
     assert speaks("The VH-18 has one speed.", drills, [1])
     assert not speaks("The VD-12 has one speed.", drills, [1])
+
+
+def test_what_all_passages_open_with_is_no_topic():
+    """The name of the publisher stands above each."""
+    chunks = [f"Acme Bank handbook. {text}" for text in (AURUM, "The fee is waived for students. It is low.")]
+
+    assert not speaks("The Aurum card has its fee waived.", chunks, [1])
