@@ -92,6 +92,7 @@ class CitationState(StrEnum):
     """What became of the citations of one claim."""
 
     OK = "ok"
+    """A chunk that the claim cites supports it."""
     MISCITED = "miscited"
     """Another chunk than the cited ones supports the claim."""
     FABRICATED = "fabricated"
@@ -108,39 +109,58 @@ class HallucinationType(StrEnum):
     """The kind of a claim that the evidence does not carry."""
 
     INTRINSIC = "intrinsic"
+    """The evidence contradicts it."""
     EXTRINSIC = "extrinsic"
+    """The evidence does not say it, though it holds its names and values."""
     FABRICATED_CITATION = "fabricated_citation"
+    """It cites what was not retrieved."""
     MISCITATION = "miscitation"
+    """It is supported, by other chunks than those that it cites."""
     CONFLATION = "conflation"
+    """What is said of one thing in the evidence is said of another, or what stands apart there together."""
     CONFABULATION = "confabulation"
+    """It holds a name or a value that stands nowhere in the evidence."""
 
 
 class AnswerState(StrEnum):
     """What an answer is, before any of its claims is judged."""
 
     SCORED = "scored"
+    """It has claims, and chunks to judge them by."""
     REFUSAL = "refusal"
+    """It says that it does not or cannot answer, and claims nothing."""
     EMPTY_ANSWER = "empty_answer"
+    """Nothing, or nothing but blanks."""
     NO_CONTEXT = "no_context"
+    """The model was given no text to answer from."""
     NO_CLAIMS = "no_claims"
+    """It asserts nothing that could be judged."""
 
 
 class Action(StrEnum):
     """What the policy would have done with an answer."""
 
     DELIVER = "deliver"
+    """It may be shown as it is."""
     REVISE = "revise"
+    """It may be shown with what is not supported marked or taken out."""
     REFUSE = "refuse"
+    """It should not be shown."""
 
 
 class NextStep(StrEnum):
     """The rung of the fallback ladder beside an action; ungrounded generation is not on it."""
 
     NONE = "none"
+    """Nothing is to be done."""
     RE_RETRIEVE = "re_retrieve"
+    """Ask the index again: the chunks do not hold what was asked."""
     RE_ANSWER = "re_answer"
+    """Ask the model again, on the same chunks."""
     NARROW = "narrow"
+    """Show only the sentences that are supported."""
     ESCALATE = "escalate"
+    """Ask a person."""
 
 
 class FailureMode(StrEnum):

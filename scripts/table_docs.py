@@ -5,7 +5,10 @@ Types and null rules come from the schemas; only what a column means is written 
 """
 
 import argparse
+import ast
 import enum
+import inspect
+import itertools
 import sys
 from pathlib import Path
 
@@ -42,6 +45,18 @@ TABLES: dict[str, tuple[pa.Schema, str]] = {
     ),
 }
 """Every table that a user meets: its schema and what one row is."""
+
+WORDS: dict[str, type[enum.StrEnum]] = {
+    "verdict": records.Verdict,
+    "decided_by": records.Rule,
+    "hallucination_type": records.HallucinationType,
+    "citation_state": records.CitationState,
+    "state": records.AnswerState,
+    "action": records.Action,
+    "next_step": records.NextStep,
+    "failure_mode": records.FailureMode,
+}
+"""Columns of verdicts and answers that hold one of a few words."""
 
 # What a column means in every table that does not say otherwise below.
 COMMON = {
@@ -228,8 +243,27 @@ def type_name(kind: pa.DataType) -> str:
     )
 
 
+def meanings(words: type[enum.StrEnum]) -> dict[str, str]:
+    """Each word of a column and what it means: what records.py says below it, on one line."""
+    (cls,) = ast.parse(inspect.getsource(words)).body
+    assert isinstance(cls, ast.ClassDef)
+    out = {}
+    for member, said in itertools.pairwise(cls.body):
+        if isinstance(member, ast.Assign) and isinstance(said, ast.Expr):
+            out[ast.literal_eval(member.value)] = " ".join(ast.literal_eval(said.value).split()).rstrip(".")
+    return out
+
+
+def _words() -> list[str]:
+    lines = ["### words", "", "What the words in these columns mean.", ""]
+    lines += ["| column | word | meaning |", "|---|---|---|"]
+    for column, words in WORDS.items():
+        lines += [f"| `{column}` | `{word}` | {meaning} |" for word, meaning in meanings(words).items()]
+    return [*lines, ""]
+
+
 def render() -> str:
-    """The reference as Markdown, one table of columns a table; ends with a line break."""
+    """The reference as Markdown, one table of columns a table, then their words; ends with a line break."""
     lines = []
     for table, (schema, row) in TABLES.items():
         lines += [f"### {table}", "", row, "", "| column | type | null | meaning |", "|---|---|---|---|"]
@@ -239,7 +273,7 @@ def render() -> str:
                 f"| `{field.name}` | `{type_name(field.type)}` | {null} | {describe(table, field.name)} |"
             )
         lines.append("")
-    return "\n".join(lines)
+    return "\n".join([*lines, *_words()])
 
 
 def replace_block(text: str, block: str) -> str:

@@ -107,3 +107,12 @@ def test_a_file_without_its_markers_is_left_alone(tmp_path, capsys, text):
 
     expected = f"Error: {file}: expected <!-- tables:begin --> and then <!-- tables:end -->, once each\n"
     assert (stop.value.code, capsys.readouterr().err, file.read_text()) == (1, expected, text)
+
+
+@pytest.mark.parametrize("column", table_docs.WORDS)
+def test_every_word_of_a_column_is_explained(column):
+    """A user who meets `subject_veto` finds what it means."""
+    words = table_docs.WORDS[column]
+
+    assert set(table_docs.meanings(words)) == {word.value for word in words}
+    assert any(column in schema.names for schema, _ in table_docs.TABLES.values())
