@@ -1,7 +1,7 @@
 """Whether a premise is of a passage about another thing than the claim: one card's `The fee is 95 euros.` for another's.
 
-A passage that lacks a name of the claim, which other passages have, and opens with a name that the claim lacks, speaks of
-that. A small judge believes what it says of any subject: of 40 claims that give one of two like things the other's property
+A passage that lacks a name of the claim, which another passage opens with, and itself opens with one that the claim lacks,
+speaks of that. A small judge believes what it says of any subject: of 40 claims that give one of two like things the other's property
 it supported 29, and supports 17 with this rule, which took one of 37 true ones from it (benchmarks/results/notes-quality.md).
 The rule reads names alone and knows no `shoes` from `clothing`. Where the passage has a name that may be the claim's in
 another form (`Modi`, `Narendra Modi`) it lets the premise pass, and where a piece of the premise leads from one to the other:
@@ -68,7 +68,8 @@ class Passages:
         self._held: dict[tuple[str, int], bool] = {}
         self._topics: dict[int, str | None] = {}
         self._named: dict[int, tuple[frozenset[str], frozenset[str]]] = {}
-        self._is_known: dict[str, bool] = {}
+        self._openings: tuple[str, ...] | None = None
+        self._is_topic: dict[str, bool] = {}
         self._is_name: dict[str, bool] = {}
         self._is_common: dict[str, bool] = {}
 
@@ -91,7 +92,7 @@ class Passages:
 
     def _is_of_another(self, claim: str, name: str, chunk: int) -> bool:
         topic, words = self._topic(chunk), name.casefold().split()
-        if topic is None or not self._is_in_a_chunk(name) or self._may_be_meant(name, chunk):
+        if topic is None or not self._is_a_topic(name) or self._may_be_meant(name, chunk):
             return False
         if not self._is_a_name(name, claim):
             return False
@@ -102,17 +103,28 @@ class Passages:
         """The name that a chunk of more than one sentence opens with: a single one says itself what it is about."""
         if chunk not in self._topics:
             text = self._chunks[chunk].strip()
-            line = _FIRST_LINE.match(text)
-            opening = line[1] if line and ("\n" in text or _SENTENCE_END.search(text)) else ""
+            opening = _opening(text) if "\n" in text or _SENTENCE_END.search(text) else ""
             name = next((name for name in _names(opening) if self._is_a_name(name, opening)), "")
             n_before = len(_WORD.findall(opening, 0, opening.find(name)))
             self._topics[chunk] = name if name and n_before < MAX_WORDS_BEFORE else None
         return self._topics[chunk]
 
-    def _is_in_a_chunk(self, name: str) -> bool:
-        if name not in self._is_known:
-            self._is_known[name] = any(self._holds(name, chunk) for chunk in range(len(self._chunks)))
-        return self._is_known[name]
+    def _is_a_topic(self, name: str) -> bool:
+        """Whether a chunk opens with the name: only then are the chunks of things side by side.
+
+        A company that one chunk mentions, of a call with several speakers or a handbook of many headings, is what all are about.
+        """
+        if name not in self._is_topic:
+            if self._openings is None:
+                self._openings = tuple(filter(None, map(_opening, self._chunks)))
+            self._is_topic[name] = any(self._opens_with(name, text) for text in self._openings)
+        return self._is_topic[name]
+
+    def _opens_with(self, name: str, opening: str) -> bool:
+        if not has_name(name, opening):
+            return False
+        first = next((n for n in _names(opening) if has_name(name, n) or self._is_a_name(n, opening)), None)
+        return first is not None and has_name(name, first)
 
     def _is_a_name(self, word: str, text: str) -> bool:
         """Whether one of `_names` of a text is a name: a first word where the chunks write it so within a sentence, and never low."""
@@ -151,6 +163,12 @@ class Passages:
         topic = self._topic(chunk) or ""
         texts = [(self._chunks[other], start, end) for other, start, end in premise if other != chunk]
         return any(has_name(name, text) and has_name(topic, text[start:end]) for text, start, end in texts)
+
+
+def _opening(text: str) -> str:
+    """The first line of a text, up to the end of its first sentence."""
+    line = _FIRST_LINE.match(text.lstrip())
+    return line[1] if line else ""
 
 
 def _names(text: str) -> tuple[str, ...]:

@@ -106,3 +106,27 @@ def test_what_a_passage_is_about_is_its_first_name():
 
     assert speaks("The VH-18 has one speed.", drills, [1])
     assert not speaks("The VD-12 has one speed.", drills, [1])
+
+
+@pytest.mark.parametrize(
+    ("claim", "chunks"),
+    [
+        (  # speakers
+            "Tarn Energy opened two plants in Spain.",
+            [
+                "Moderator: Welcome to the call of Tarn Energy. With me is our CEO.",
+                "Lena Brandt: We opened two plants in Spain. More will follow.",
+            ],
+        ),
+        (  # every chunk begins with the same line
+            "Dogs are welcome at the Grand.",
+            [
+                "© Delphi Hotels. All rights reserved.\nThe Grand has 210 rooms.",
+                "© Delphi Hotels. All rights reserved.\nDogs are welcome.",
+            ],
+        ),
+    ],
+)
+def test_a_name_that_no_passage_opens_with_is_not_one_of_like_things(claim: str, chunks: list[str]):
+    """What one passage mentions may be what all of them are about."""
+    assert not speaks(claim, chunks, [1])
