@@ -16,7 +16,7 @@ from typing import Final
 
 import pyarrow as pa
 
-from claimscore.jobs.names import first_word, has_name, names_of
+from claimscore.jobs.names import FUNCTION_WORDS, first_word, has_name, names_of
 
 MAX_CLAIM_WORDS: Final = 40
 """A longer one is an answer of several sentences, which may speak of several things."""
@@ -106,8 +106,28 @@ class Passages:
             opening = _opening(text) if "\n" in text or _SENTENCE_END.search(text) else ""
             name = next((name for name in _names(opening) if self._is_a_name(name, opening)), "")
             n_before = len(_WORD.findall(opening, 0, opening.find(name)))
-            self._topics[chunk] = name if name and n_before < MAX_WORDS_BEFORE else None
+            is_topic = name and n_before < MAX_WORDS_BEFORE and self._is_no_title(name, opening)
+            self._topics[chunk] = name if is_topic else None
         return self._topics[chunk]
+
+    def _is_no_title(self, name: str, opening: str) -> bool:
+        """Whether a word of the name is a name beyond a title: in one, `Getting Started`, a capital says nothing.
+
+        It is where the chunks write it again, copies of a chunk aside, and never in lower case.
+        """
+        if any(word.islower() and word not in FUNCTION_WORDS for word in _WORD.findall(opening)):
+            return True
+        for word in _WORD.findall(name):
+            if any(char.isdigit() for char in word):
+                return True
+            low = word.casefold()
+            if low in FUNCTION_WORDS or self._is_a_kind(low):
+                continue
+            written = re.compile(rf"(?<!\w){re.escape(word)}(?!\w)")
+            texts = {text for text in self._chunks if word in text}
+            if sum(1 for text in texts for _ in written.finditer(text)) > 1:
+                return True
+        return False
 
     def _is_a_topic(self, name: str) -> bool:
         """Whether a chunk opens with the name: only then are the chunks of things side by side.
@@ -155,7 +175,9 @@ class Passages:
         """Whether a name's last word says what kind of thing it is, `Hut`: the chunks write it in lower case, and no surname."""
         if word not in self._is_common:
             low = re.compile(rf"(?<!\w){re.escape(word)}(?!\w)")
-            self._is_common[word] = word in _KIND_WORDS or any(low.search(text) for text in self._chunks)
+            self._is_common[word] = word in _KIND_WORDS or any(
+                word in text and low.search(text) for text in self._chunks
+            )
         return self._is_common[word]
 
     def _is_led_to(self, chunk: int, name: str, premise: Spans) -> bool:

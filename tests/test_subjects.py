@@ -102,7 +102,10 @@ def test_an_answer_of_several_sentences_is_not_looked_at():
 
 def test_what_a_passage_is_about_is_its_first_name():
     """`V` is written in `VH-18` too, and stands behind it."""
-    drills = ["Drill VH-18: Battery 18 V, 4.0 Ah. Two speeds.", "Drill VD-12: Battery 12 V. It has one speed."]
+    drills = [
+        "Drill VH-18: Battery 18 V, 4.0 Ah. Two speeds.",
+        "Drill VD-12: Battery 12 V. It has one speed.",
+    ]
 
     assert speaks("The VH-18 has one speed.", drills, [1])
     assert not speaks("The VD-12 has one speed.", drills, [1])
@@ -130,3 +133,15 @@ def test_what_a_passage_is_about_is_its_first_name():
 def test_a_name_that_no_passage_opens_with_is_not_one_of_like_things(claim: str, chunks: list[str]):
     """What one passage mentions may be what all of them are about."""
     assert not speaks(claim, chunks, [1])
+
+
+@pytest.mark.parametrize("title", ["Getting Started", "## System Requirements", "Where to Buy."])
+def test_a_title_of_ordinary_words_is_no_name(title: str):
+    """All words of a title have a capital: it is a name where one of them is written so again, or has a digit."""
+    manual = "Nimbus Lite runs on a laptop. It is free."
+    chapter = f"{title}\nDocker is needed. The interface listens on port 8500."
+
+    assert not speaks("Nimbus Lite listens on port 8500.", [manual, chapter], [1])
+    assert not speaks("Nimbus Lite listens on port 8500.", [manual, chapter, chapter], [1])
+    chapter = "Cirrus Max\nDocker is needed. The interface of Cirrus Max listens on port 8500."
+    assert speaks("Nimbus Lite listens on port 8500.", [manual, chapter], [1])
