@@ -151,10 +151,15 @@ def test_a_title_of_ordinary_words_is_no_name(title: str):
 
 def test_many_claims_beside_much_text_take_seconds():
     """250 claims that begin with other words each, beside a MiB of 1,000 chunks: 0.2 s; 5 s when each word was looked for by a pattern."""
-    chunks = [f"Zor{k:04}a is a card. It costs {k} euros. " + "Terms apply to it as usual. " * 36 for k in range(1000)]
+    chunks = [
+        f"Zor{k:04}a is a card. It costs {k} euros. " + "Terms apply to it as usual. " * 36
+        for k in range(1000)
+    ]
     passages = Passages(chunks)
     began = time.process_time()
     for k in range(250):
-        passages.speak_of_another(f"Zor{k:04}a costs {k} euros.", [((k + j + 1) % 1000, 0, 40) for j in range(5)])
+        passages.speak_of_another(
+            f"Zor{k:04}a costs {k} euros.", [((k + j + 1) % 1000, 0, 40) for j in range(5)]
+        )
 
     assert time.process_time() - began < 2
