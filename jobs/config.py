@@ -479,7 +479,7 @@ class VerdictsConfig:
     number_veto: bool = True
     """A claim whose number, date, unit or percentage is in no premise that entails it is not supported."""
     subject_veto: bool = True
-    """A passage that lacks a name of the claim, which others have, and opens with another does not support it (subjects.py)."""
+    """A passage that lacks a name of the claim, which others open with, and opens with another does not support it (subjects.py)."""
     rival_margin: float = 1.5
     """A premise that entails the claim less than the claim with another value of its own, by this much in log-odds,
     does not support it."""

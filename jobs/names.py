@@ -25,7 +25,7 @@ _FUNCTION = (
     "were what when where which who why will with would you your yes also however although though while since both "
     "all any each every here then thus only"
 )
-_FUNCTION_WORDS: Final = frozenset(_FUNCTION.split())
+FUNCTION_WORDS: Final = frozenset(_FUNCTION.split())
 _ACRONYM_CHARS: Final = range(2, 7)
 _STEM_CHARS: Final = 4
 _SEARCHED_CHARS: Final = 20_000
@@ -49,7 +49,7 @@ def _read_names(text: str) -> tuple[str, ...]:
     end = -1
     for found in _MAY_BE_CAPITAL.finditer(text):
         word, start = found[0], found.start()
-        if not word[0].isupper() or word.lower() in _FUNCTION_WORDS or word.lower() in MONTH_WORDS:
+        if not word[0].isupper() or word.lower() in FUNCTION_WORDS or word.lower() in MONTH_WORDS:
             continue
         before = start
         while before and not text[before - 1].isalnum():
@@ -80,7 +80,7 @@ def has_name(name: str, text: str) -> bool:
     words = _Words(text) if len(text) <= _SEARCHED_CHARS else _words[text]
     for piece in _PIECES.findall(name):
         folded = piece.casefold()
-        if len(piece) < 2 or folded in words or folded in _FUNCTION_WORDS:
+        if len(piece) < 2 or folded in words or folded in FUNCTION_WORDS:
             continue
         if piece.isupper() and len(piece) in _ACRONYM_CHARS and folded in _initials(text):
             continue
@@ -94,7 +94,7 @@ def stems_of(name: str) -> tuple[str, ...]:
     return tuple(
         piece.casefold()[:_STEM_CHARS]
         for piece in _PIECES.findall(name)
-        if len(piece) > 1 and piece.casefold() not in _FUNCTION_WORDS
+        if len(piece) > 1 and piece.casefold() not in FUNCTION_WORDS
         if not (piece.isupper() and len(piece) in _ACRONYM_CHARS)
     )
 
@@ -154,7 +154,7 @@ def _initials(text: str) -> frozenset[str]:
 def first_word(claim: str) -> str | None:
     """The word that begins the claim, where it is written with a capital and could be a name."""
     first = _WORD.search(claim)
-    capital = first and first[0][0].isupper() and first[0].lower() not in _FUNCTION_WORDS
+    capital = first and first[0][0].isupper() and first[0].lower() not in FUNCTION_WORDS
     return first[0] if first and capital else None
 
 

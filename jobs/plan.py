@@ -24,7 +24,7 @@ STAGE_VERSIONS = {
     "scores": "8",
     "sample_scores": "5",
     "referee": "5",
-    "verdicts": "11",
+    "verdicts": "12",
     "answers": "6",
     "metrics": "1",
 }

@@ -1,7 +1,7 @@
 """Whether a premise is of a passage about another thing than the claim: one card's `The fee is 95 euros.` for another's.
 
-A passage that lacks a name of the claim, which other passages have, and opens with a name that the claim lacks, speaks of
-that. A small judge believes what it says of any subject: of 40 claims that give one of two like things the other's property
+A passage that lacks a name of the claim, which another passage opens with, and itself opens with one that the claim lacks,
+speaks of that. A small judge believes what it says of any subject: of 40 claims that give one of two like things the other's property
 it supported 29, and supports 17 with this rule, which took one of 37 true ones from it (benchmarks/results/notes-quality.md).
 The rule reads names alone and knows no `shoes` from `clothing`. Where the passage has a name that may be the claim's in
 another form (`Modi`, `Narendra Modi`) it lets the premise pass, and where a piece of the premise leads from one to the other:
@@ -16,7 +16,7 @@ from typing import Final
 
 import pyarrow as pa
 
-from claimscore.jobs.names import first_word, has_name, names_of
+from claimscore.jobs.names import FUNCTION_WORDS, first_word, has_name, names_of
 
 MAX_CLAIM_WORDS: Final = 40
 """A longer one is an answer of several sentences, which may speak of several things."""
@@ -64,11 +64,13 @@ class Passages:
 
     def __init__(self, chunks: Sequence[str]) -> None:
         self._chunks = chunks
+        self._folded: list[str] | None = None
         self._asked: dict[str, tuple[str, ...]] = {}
         self._held: dict[tuple[str, int], bool] = {}
         self._topics: dict[int, str | None] = {}
         self._named: dict[int, tuple[frozenset[str], frozenset[str]]] = {}
-        self._is_known: dict[str, bool] = {}
+        self._openings: tuple[str, ...] | None = None
+        self._is_topic: dict[str, bool] = {}
         self._is_name: dict[str, bool] = {}
         self._is_common: dict[str, bool] = {}
 
@@ -91,9 +93,9 @@ class Passages:
 
     def _is_of_another(self, claim: str, name: str, chunk: int) -> bool:
         topic, words = self._topic(chunk), name.casefold().split()
-        if topic is None or not self._is_in_a_chunk(name) or self._may_be_meant(name, chunk):
+        if topic is None or not self._is_a_topic(name) or self._may_be_meant(name, chunk):
             return False
-        if not self._is_a_name(name, claim) or self._opens_all(topic, name):
+        if not self._is_a_name(name, claim):
             return False
         # With a word of the topic that the name lacks a claim speaks of both.
         return not any(has_name(word, claim) for word in topic.split() if word.casefold() not in words)
@@ -102,21 +104,48 @@ class Passages:
         """The name that a chunk of more than one sentence opens with: a single one says itself what it is about."""
         if chunk not in self._topics:
             text = self._chunks[chunk].strip()
-            line = _FIRST_LINE.match(text)
-            opening = line[1] if line and ("\n" in text or _SENTENCE_END.search(text)) else ""
+            opening = _opening(text) if "\n" in text or _SENTENCE_END.search(text) else ""
             name = next((name for name in _names(opening) if self._is_a_name(name, opening)), "")
             n_before = len(_WORD.findall(opening, 0, opening.find(name)))
-            self._topics[chunk] = name if name and n_before < MAX_WORDS_BEFORE else None
+            is_topic = name and n_before < MAX_WORDS_BEFORE and self._is_no_title(name, opening)
+            self._topics[chunk] = name if is_topic else None
         return self._topics[chunk]
 
-    def _opens_all(self, topic: str, name: str) -> bool:
-        """Whether a chunk that has the name opens so too: with the publisher, the document, the date of them all."""
-        return any(self._topic(k) == topic for k in range(len(self._chunks)) if self._holds(name, k))
+    def _is_no_title(self, name: str, opening: str) -> bool:
+        """Whether a word of the name is a name beyond a title: in one, `Getting Started`, a capital says nothing.
 
-    def _is_in_a_chunk(self, name: str) -> bool:
-        if name not in self._is_known:
-            self._is_known[name] = any(self._holds(name, chunk) for chunk in range(len(self._chunks)))
-        return self._is_known[name]
+        It is where the chunks write it again, copies of a chunk aside, and never in lower case.
+        """
+        if any(word.islower() and word not in FUNCTION_WORDS for word in _WORD.findall(opening)):
+            return True
+        for word in _WORD.findall(name):
+            if any(char.isdigit() for char in word):
+                return True
+            low = word.casefold()
+            if low in FUNCTION_WORDS or self._is_a_kind(low):
+                continue
+            written = re.compile(rf"(?<!\w){re.escape(word)}(?!\w)")
+            texts = {text for text in self._chunks if word in text}
+            if sum(1 for text in texts for _ in written.finditer(text)) > 1:
+                return True
+        return False
+
+    def _is_a_topic(self, name: str) -> bool:
+        """Whether a chunk opens with the name: only then are the chunks of things side by side.
+
+        A company that one chunk mentions, of a call with several speakers or a handbook of many headings, is what all are about.
+        """
+        if name not in self._is_topic:
+            if self._openings is None:
+                self._openings = tuple(filter(None, map(_opening, self._chunks)))
+            self._is_topic[name] = any(self._opens_with(name, text) for text in self._openings)
+        return self._is_topic[name]
+
+    def _opens_with(self, name: str, opening: str) -> bool:
+        if not has_name(name, opening):
+            return False
+        first = next((n for n in _names(opening) if has_name(name, n) or self._is_a_name(n, opening)), None)
+        return first is not None and has_name(name, first)
 
     def _is_a_name(self, word: str, text: str) -> bool:
         """Whether one of `_names` of a text is a name: a first word where the chunks write it so within a sentence, and never low."""
@@ -124,7 +153,12 @@ class Passages:
             return True
         if word not in self._is_name:
             written = re.compile(rf"(?<!\w){re.escape(word)}(?!\w)", re.IGNORECASE)
-            found = [(text, match) for text in self._chunks for match in written.finditer(text)]
+            if self._folded is None:
+                self._folded = [text.casefold() for text in self._chunks]
+            # The pattern costs twenty times the search for a fixed text, and most words stand in one chunk.
+            low = word.casefold()
+            texts = [text for text, folded in zip(self._chunks, self._folded, strict=True) if low in folded]
+            found = [(text, match) for text in texts for match in written.finditer(text)]
             before = [text[max(0, match.start() - 2) : match.start()] for text, match in found]
             is_within = any(gap[1:] == " " and (gap[0].isalnum() or gap[0] == ",") for gap in before)
             self._is_name[word] = is_within and not any(match[0].islower() for _, match in found)
@@ -147,7 +181,9 @@ class Passages:
         """Whether a name's last word says what kind of thing it is, `Hut`: the chunks write it in lower case, and no surname."""
         if word not in self._is_common:
             low = re.compile(rf"(?<!\w){re.escape(word)}(?!\w)")
-            self._is_common[word] = word in _KIND_WORDS or any(low.search(text) for text in self._chunks)
+            self._is_common[word] = word in _KIND_WORDS or any(
+                word in text and low.search(text) for text in self._chunks
+            )
         return self._is_common[word]
 
     def _is_led_to(self, chunk: int, name: str, premise: Spans) -> bool:
@@ -155,6 +191,12 @@ class Passages:
         topic = self._topic(chunk) or ""
         texts = [(self._chunks[other], start, end) for other, start, end in premise if other != chunk]
         return any(has_name(name, text) and has_name(topic, text[start:end]) for text, start, end in texts)
+
+
+def _opening(text: str) -> str:
+    """The first line of a text, up to the end of its first sentence."""
+    line = _FIRST_LINE.match(text.lstrip())
+    return line[1] if line else ""
 
 
 def _names(text: str) -> tuple[str, ...]:
