@@ -21,7 +21,7 @@ from claimscore.jobs.store import Store, fingerprint_of
 STAGE_VERSIONS = {
     "quarantine": "1",
     "claims": "6",
-    "scores": "8",
+    "scores": "9",
     "sample_scores": "5",
     "referee": "5",
     "verdicts": "12",

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Final
 
 import pyarrow as pa
@@ -22,6 +23,7 @@ MAX_CLAIM_WORDS: Final = 40
 """A longer one is an answer of several sentences, which may speak of several things."""
 MAX_WORDS_BEFORE: Final = 4
 """A name behind so many words of a passage's first line is not what it is about."""
+_STEM_CHARS: Final = 4
 _KINDS = (
     "academy account act agency airport association avenue bank bay beach bond bridge building camp campus card castle cathedral "
     "church city class clinic club college committee company council county court cup department edition fund grant group hall "
@@ -78,13 +80,19 @@ class Passages:
         """Whether a piece of the premise is of a chunk about another thing than the claim."""
         if claim not in self._asked:
             self._asked[claim] = _names(claim) if len(claim.split()) <= MAX_CLAIM_WORDS else ()
+        chunks = dict.fromkeys(span[0] for span in premise if len(premise) == 1 or self._shares(claim, span))
         for name in self._asked[claim]:
-            for chunk, _, _ in premise:
+            for chunk in chunks:
                 if self._holds(name, chunk) or not self._is_of_another(claim, name, chunk):
                     continue
                 if not self._is_led_to(chunk, name, premise):
                     return True
         return False
+
+    def _shares(self, claim: str, span: tuple[int, int, int]) -> bool:
+        """Whether a piece has a word of the claim beyond `of` and `the`: without one it carries nothing of it, beside others that do."""
+        chunk, start, end = span
+        return not _stems(claim).isdisjoint(_stems(self._chunks[chunk][start:end]))
 
     def _holds(self, name: str, chunk: int) -> bool:
         if (name, chunk) not in self._held:
@@ -191,6 +199,13 @@ class Passages:
         topic = self._topic(chunk) or ""
         texts = [(self._chunks[other], start, end) for other, start, end in premise if other != chunk]
         return any(has_name(name, text) and has_name(topic, text[start:end]) for text, start, end in texts)
+
+
+@lru_cache(maxsize=1_024)
+def _stems(text: str) -> frozenset[str]:
+    """How the words begin that say something."""
+    words = (word.casefold() for word in _WORD.findall(text))
+    return frozenset(word[:_STEM_CHARS] for word in words if word not in FUNCTION_WORDS)
 
 
 def _opening(text: str) -> str:

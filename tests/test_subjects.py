@@ -170,3 +170,13 @@ def test_what_all_passages_open_with_is_no_topic():
     chunks = [f"Acme Bank handbook. {text}" for text in (AURUM, "The fee is waived for students. It is low.")]
 
     assert not speaks("The Aurum card has its fee waived.", chunks, [1])
+
+
+def test_a_piece_that_shares_no_word_with_the_claim_bars_nothing():
+    """It was joined for its `of`: one irrelevant passage more un-supports no claim."""
+    penguins = "Penguins of Signy Island breed in spring. They eat krill."
+    claim = "The Aurum card comes with lounge access."
+
+    assert not speaks(claim, [AURUM, penguins], [0, 1])
+    assert speaks(claim, [AURUM, penguins + " They have a lounge."], [0, 1])
+    assert speaks(claim, [AURUM, penguins], [1])
