@@ -34,7 +34,10 @@ _KINDS = (
 _KIND_WORDS: Final = frozenset(_KINDS.split())
 _WORD = re.compile(r"[^\W_]+(?:[-'’.&][^\W_]+)*")
 _SENTENCE_END = re.compile(r"[.!?]['\")\]]?\s")
-_FIRST_LINE = re.compile(r"[^\w\n]*([^\n]*?)(?:[.!?:](?=\s)|\n|$)")
+_FIRST_LINE = re.compile(r"(?:[^\w\n]*\d{1,4}[\])])?[^\w\n]*([^\n]*?)(?:[.!?:](?=\s)|\n|$)")
+"""Without the number that a prompt gave the passage, `[2]`."""
+_TAG = re.compile(r"<[^<>\n]{0,200}>")
+_OPENING_CHARS: Final = 2_000
 
 Spans = Sequence[tuple[int, int, int]]
 """Chunk, start and end of the pieces of a premise."""
@@ -210,7 +213,7 @@ def _stems(text: str) -> frozenset[str]:
 
 def _opening(text: str) -> str:
     """The first line of a text, up to the end of its first sentence."""
-    line = _FIRST_LINE.match(text.lstrip())
+    line = _FIRST_LINE.match(_TAG.sub("\n", text[:_OPENING_CHARS]).lstrip())
     return line[1] if line else ""
 
 

@@ -180,3 +180,14 @@ def test_a_piece_that_shares_no_word_with_the_claim_bars_nothing():
     assert not speaks(claim, [AURUM, penguins], [0, 1])
     assert speaks(claim, [AURUM, penguins + " They have a lounge."], [0, 1])
     assert speaks(claim, [AURUM, penguins], [1])
+
+
+@pytest.mark.parametrize(
+    "chapter",
+    ["[2] Guided tours last an hour. They start at noon.", "<h2>When Open</h2><p>They last an hour.</p>"],
+)
+def test_numbers_and_tags_before_the_first_line_are_none_of_it(chapter: str):
+    """`Guided` begins the passage and so is no name, and `h2` is no word of a title."""
+    museum = "Ostrava Tram Museum is open in May. Tickets cost 80 crowns."
+
+    assert not speaks("Tours of the Ostrava Tram Museum last an hour.", [museum, chapter], [1])
