@@ -184,7 +184,10 @@ def test_a_piece_that_shares_no_word_with_the_claim_bars_nothing():
 
 @pytest.mark.parametrize(
     "chapter",
-    ["[2] Guided tours last an hour. They start at noon.", "<h2>When Open</h2><p>They last an hour.</p>"],
+    [
+        "[2] Guided tours last an hour. They start at noon.",
+        "<h2>Energy Rating</h2><p>It is rated A. They last an hour.</p>",
+    ],
 )
 def test_numbers_and_tags_before_the_first_line_are_none_of_it(chapter: str):
     """`Guided` begins the passage and so is no name, and `h2` is no word of a title."""
