@@ -103,7 +103,8 @@ class Passages:
         return self._held[name, chunk]
 
     def _is_of_another(self, claim: str, name: str, chunk: int) -> bool:
-        topic, words = self._topic(chunk), name.casefold().split()
+        topic = self._topic(chunk)
+        words = [word.removesuffix("'s").removesuffix("’s") for word in name.casefold().split()]
         if topic is None or not self._is_a_topic(name) or self._may_be_meant(name, chunk):
             return False
         if not self._is_a_name(name, claim):

@@ -55,6 +55,7 @@ def test_two_things_of_one_kind_are_two():
     chunks = ["Rotwand Hut lies at 1,870 m. It is old.", "Gamsjoch Hut has 60 bunks. It opens in June."]
 
     assert speaks("Rotwand Hut opens in June.", chunks, [1])
+    assert speaks("Rotwand Hut's season opens in June.", chunks, [1])
 
 
 def test_a_step_from_one_thing_to_another_is_no_mix_up():
