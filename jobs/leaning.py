@@ -12,11 +12,12 @@ import re
 _POINTS_BACK = re.compile(
     r"\W{0,3}(?:(?:also|and|but|so|then|instead|however|moreover|furthermore|additionally|besides|in addition|as a result|therefore"
     r"|thus|finally|similarly|likewise|typically|usually|generally|currently),? )?"
-    r"(?:it|its|it['’]s|he|his|she|hers?|they|their|them|this|these|those|both|such|the (?:former|latter))\b",
+    r"(it|its|it['’]s|he|his|she|hers?|they|their|them|this|these|those|both|such|the (?:former|latter))\b",
     re.IGNORECASE,
 )
 
 
 def leans(sentence: str) -> bool:
     """Whether a sentence begins with a word that points to the one before it."""
-    return _POINTS_BACK.match(sentence) is not None
+    found = _POINTS_BACK.match(sentence)
+    return found is not None and not (found[1].isupper() and len(found[1]) > 1)  # `IT staff`, `HE 0107`

@@ -1,8 +1,8 @@
 """What each judged pair means for its claim, and the best pair of each meaning.
 
 A pair supports its claim where the premise entails it, holds its values (number veto), is about the same thing (subject veto)
-and has no value of its own that the judge believes more in the claim (rivals.py). Each pair is looked at alone: one irrelevant chunk more never changes what
-another pair means. The module knows no verdict.
+and has no value of its own that the judge believes more in the claim (rivals.py). Each pair is looked at alone, but for what the passages beside it are about
+(subjects.py). The module knows no verdict.
 """
 
 from __future__ import annotations

@@ -33,6 +33,8 @@ def test_a_sentence_that_points_back_leans(sentence: str):
         "However, prices rose.",
         "",
         "Thistle grows.",
+        "IT staff help you.",
+        "HE 0107 is late.",
     ],
 )
 def test_a_sentence_with_a_subject_of_its_own_does_not(sentence: str):
