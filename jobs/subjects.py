@@ -83,12 +83,12 @@ class Passages:
         """Whether a piece of the premise is of a chunk about another thing than the claim."""
         if claim not in self._asked:
             self._asked[claim] = _names(claim) if len(claim.split()) <= MAX_CLAIM_WORDS else ()
-        chunks = dict.fromkeys(span[0] for span in premise if len(premise) == 1 or self._shares(claim, span))
         for name in self._asked[claim]:
-            for chunk in chunks:
-                if self._holds(name, chunk) or not self._is_of_another(claim, name, chunk):
+            for span in premise:
+                if self._holds(name, span[0]) or not self._is_of_another(claim, name, span[0]):
                     continue
-                if not self._is_led_to(chunk, name, premise):
+                is_needed = len(premise) == 1 or self._shares(claim, span)
+                if is_needed and not self._is_led_to(span[0], name, premise):
                     return True
         return False
 
