@@ -199,10 +199,17 @@ class Passages:
         return self._is_common[word]
 
     def _is_led_to(self, chunk: int, name: str, premise: Spans) -> bool:
-        """Whether the premise names what `chunk` is about in a piece of a chunk that has the claim's name."""
+        """Whether a piece of a chunk about the claim's name, in the premise, names what `chunk` is about.
+
+        Of a chunk about the name, for what lists like things (`The Nimbus is black, the Cirrus white`) leads from none to another.
+        """
         topic = self._topic(chunk) or ""
-        texts = [(self._chunks[other], start, end) for other, start, end in premise if other != chunk]
-        return any(has_name(name, text) and has_name(topic, text[start:end]) for text, start, end in texts)
+        return any(
+            self._opens_with(name, _opening(self._chunks[other]))
+            and has_name(topic, self._chunks[other][start:end])
+            for other, start, end in premise
+            if other != chunk
+        )
 
 
 @lru_cache(maxsize=1_024)

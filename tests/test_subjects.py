@@ -70,6 +70,17 @@ def test_a_step_from_one_thing_to_another_is_no_mix_up():
     assert speaks("The founder of Acme was born in Lima.", apart, [0, 1])
 
 
+def test_a_list_of_like_things_leads_from_none_to_another():
+    """A passage about neither names both."""
+    nimbus, cirrus = (
+        "Nimbus router: it has two ports. It is quiet.",
+        "Cirrus router: it has Wi-Fi 7. It is loud.",
+    )
+    colours = "Both are new. The Nimbus is sold in black, the Cirrus in white."
+
+    assert speaks("The Nimbus has Wi-Fi 7.", [nimbus, cirrus, colours], [1, 2])
+
+
 def test_a_single_sentence_says_itself_what_it_is_about():
     """Passages cut into sentences have no topic but their own words, which the judge reads."""
     chunks = ["Todd Watson coaches a team.", "The Jackalopes play in the NAHL since 2019."]
