@@ -23,6 +23,27 @@ _DENIES = re.compile(
 )
 _FINITE = "|".join(sorted(AUXILIARY - {"be", "been"}))
 _VERBS = re.compile(rf"\b(?:{_FINITE}|cannot)\b|n['’]t\b", re.IGNORECASE)
+_SUBJECTLESS: Final = frozenset(
+    [
+        "has",
+        "is",
+        "was",
+        "are",
+        "were",
+        "can",
+        "cannot",
+        "could",
+        "will",
+        "would",
+        "may",
+        "might",
+        "must",
+        "should",
+        "does",
+        "did",
+    ]
+)
+"""An item that begins with one says nothing of whom: `has a 19 bar pump` under `The Mini:` was judged as any machine's."""
 _STEP_WORDS = (
     "add adjust allow apply ask attach avoid back begin bring build buy call cancel change check choose clean clear click close collect "
     "compare complete configure confirm connect consider contact copy create cut delete disable disconnect do don't don’t double-check download "
@@ -48,5 +69,6 @@ def with_lead(lead: str, item: str) -> str:
     denies = _DENIES.search(lead) is not None
     words = item.split(maxsplit=1)
     is_step = bool(words) and words[0].strip("*_`,").lower() in _STEPS
-    says_enough = _VERBS.search(item) is not None or is_step
+    lacks_subject = bool(words) and words[0].strip("*_`,").lower() in _SUBJECTLESS
+    says_enough = (_VERBS.search(item) is not None and not lacks_subject) or is_step
     return item if says_enough and not denies else f"{lead} {item}"

@@ -2,7 +2,7 @@
 
 A passage that lacks a name of the claim, which another passage opens with, and itself opens with one that the claim lacks,
 speaks of that. A small judge believes what it says of any subject: of 40 claims that give one of two like things the other's property
-it supported 29, and supports 17 with this rule, which took one of 37 true ones from it (benchmarks/results/notes-quality.md).
+it supported 29, and supports 16 with this rule, which took one of 36 true ones from it (benchmarks/results/notes-quality.md).
 The rule reads names alone and knows no `shoes` from `clothing`. Where the passage has a name that may be the claim's in
 another form (`Modi`, `Narendra Modi`) it lets the premise pass, and where a piece of the premise leads from one to the other:
 `Acme was founded by Maria Lopez.`, `Maria Lopez was born in Lima.` Knows no judge and no verdict.

@@ -15,6 +15,8 @@ You must not do the following during an update: | Disconnect the router from pow
 Don’t: | open the case
 Visitors may not: | smoke
 The Nimbus 4 has: | four LAN ports
+The Brewline Mini: | has a 19 bar pump
+The Nimbus 4: | can be mounted on a wall
 The following statements are false: | The router has 4 ports.
 """.strip().splitlines()
 
