@@ -108,7 +108,8 @@ def _worst(document: dict[str, Any]) -> str:
         return "**Read first:** no claim was flagged."
     n_claims = counted(document["n_flagged"], "flagged claim")
     n_answers = counted(document["n_flagged_answers"], "answer")
-    out = [f"**Read first** ({n_claims} in {n_answers})"]
+    cut = f", {len(answers)} shown" if document["n_flagged_answers"] > len(answers) else ""
+    out = [f"**Read first** ({n_claims} in {n_answers}{cut})"]
     for k, answer in enumerate(answers, 1):
         groups = [plain(answer[name], 60) for name in ("topic", "prompt_version", "model") if answer[name]]
         of = f"{answer['n_flagged']} of {counted(answer['n_claims'], 'claim')} flagged"
