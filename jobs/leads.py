@@ -23,27 +23,9 @@ _DENIES = re.compile(
 )
 _FINITE = "|".join(sorted(AUXILIARY - {"be", "been"}))
 _VERBS = re.compile(rf"\b(?:{_FINITE}|cannot)\b|n['’]t\b", re.IGNORECASE)
-_SUBJECTLESS: Final = frozenset(
-    [
-        "has",
-        "is",
-        "was",
-        "are",
-        "were",
-        "can",
-        "cannot",
-        "could",
-        "will",
-        "would",
-        "may",
-        "might",
-        "must",
-        "should",
-        "does",
-        "did",
-    ]
-)
-"""An item that begins with one says nothing of whom: `has a 19 bar pump` under `The Mini:` was judged as any machine's."""
+_SUBJECTLESS: Final = (AUXILIARY | {"cannot"}) - {"am", "be", "been", "do", "had", "have", "shall"}
+"""An item that begins with one says nothing of whom: `has a 19 bar pump` under `The Mini:` was judged as any machine's.
+`Have it ready` and `Do so` are orders."""
 _STEP_WORDS = (
     "add adjust allow apply ask attach avoid back begin bring build buy call cancel change check choose clean clear click close collect "
     "compare complete configure confirm connect consider contact copy create cut delete disable disconnect do don't don’t double-check download "
@@ -67,8 +49,7 @@ def with_lead(lead: str, item: str) -> str:
     if not lead.endswith((":", "：")) or len(lead) > MAX_LEAD_CHARS:
         return item
     denies = _DENIES.search(lead) is not None
-    words = item.split(maxsplit=1)
-    is_step = bool(words) and words[0].strip("*_`,").lower() in _STEPS
-    lacks_subject = bool(words) and words[0].strip("*_`,").lower() in _SUBJECTLESS
-    says_enough = (_VERBS.search(item) is not None and not lacks_subject) or is_step
+    first = next(iter(item.split(maxsplit=1)), "").strip("*_`,").lower()
+    has_verb = _VERBS.search(item) is not None and first not in _SUBJECTLESS
+    says_enough = has_verb or first in _STEPS
     return item if says_enough and not denies else f"{lead} {item}"
