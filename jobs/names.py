@@ -15,8 +15,8 @@ from typing import Final
 from claimscore.jobs.dates import MONTH_WORDS
 from claimscore.jobs.remembered import Remembered
 
-_WORD = re.compile(r"[^\W_]+(?:[-'’.&][^\W_]+)*")
-_MAY_BE_CAPITAL = re.compile(rf"(?<![^\W_])(?<![^\W_][-'’.&])(?![a-z])(?=[^\W\d_]){_WORD.pattern}")
+WORD = re.compile(r"[^\W_]+(?:[-'’.&][^\W_]+)*")
+_MAY_BE_CAPITAL = re.compile(rf"(?<![^\W_])(?<![^\W_][-'’.&])(?![a-z])(?=[^\W\d_]){WORD.pattern}")
 """Words that do not begin in lower case, as far as a class of characters can tell: one in six of English."""
 _PIECES = re.compile(r"[^\W_]+")
 _FUNCTION = (
@@ -153,13 +153,18 @@ def _initials(text: str) -> frozenset[str]:
 
 def first_word(claim: str) -> str | None:
     """The word that begins the claim, where it is written with a capital and could be a name."""
-    first = _WORD.search(claim)
+    first = WORD.search(claim)
     capital = first and first[0][0].isupper() and first[0].lower() not in FUNCTION_WORDS
     return first[0] if first and capital else None
 
 
+def whole_word(word: str, flags: int = 0) -> re.Pattern[str]:
+    """Finds `word` where it is no part of a longer one."""
+    return re.compile(rf"(?<!\w){re.escape(word)}(?!\w)", flags)
+
+
 def is_name_in(word: str, chunks: Sequence[str | None]) -> bool:
     """Whether the chunks write `word`, and only ever with a capital."""
-    found = re.compile(rf"(?<!\w){re.escape(word)}(?!\w)", re.IGNORECASE)
+    found = whole_word(word, re.IGNORECASE)
     written = {match[0] for text in chunks for match in found.finditer(text or "")}
     return bool(written) and not any(form.islower() for form in written)

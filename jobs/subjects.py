@@ -12,12 +12,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Final
 
 import pyarrow as pa
 
-from claimscore.jobs.names import FUNCTION_WORDS, first_word, has_name, names_of
+from claimscore.jobs.names import FUNCTION_WORDS, WORD, first_word, has_name, names_of, whole_word
 
 MAX_CLAIM_WORDS: Final = 40
 """A longer one is an answer of several sentences, which may speak of several things."""
@@ -32,7 +32,6 @@ _KINDS = (
     "square station street team theatre tower trail tram treaty trust university valley village ward warehouse zone"
 )
 _KIND_WORDS: Final = frozenset(_KINDS.split())
-_WORD = re.compile(r"[^\W_]+(?:[-'’.&][^\W_]+)*")
 _SENTENCE_END = re.compile(r"[.!?]['\")\]]?\s")
 _FIRST_LINE = re.compile(r"(?:[^\w\n]*\d{1,4}[\])])?[^\w\n]*([^\n]*?)(?:[.!?:](?=\s)|\n|$)")
 """Without the number that a prompt gave the passage, `[2]`."""
@@ -69,15 +68,21 @@ class Passages:
 
     def __init__(self, chunks: Sequence[str]) -> None:
         self._chunks = chunks
-        self._folded: list[str] | None = None
         self._asked: dict[str, tuple[str, ...]] = {}
         self._held: dict[tuple[str, int], bool] = {}
         self._topics: dict[int, str | None] = {}
         self._named: dict[int, tuple[frozenset[str], frozenset[str]]] = {}
-        self._openings: tuple[str, ...] | None = None
         self._is_topic: dict[str, bool] = {}
         self._is_name: dict[str, bool] = {}
         self._is_common: dict[str, bool] = {}
+
+    @cached_property
+    def _openings(self) -> list[str]:
+        return [_opening(text.strip()) for text in self._chunks]
+
+    @cached_property
+    def _folded(self) -> list[str]:
+        return [text.casefold() for text in self._chunks]
 
     def speak_of_another(self, claim: str, premise: Spans) -> bool:
         """Whether a piece of the premise is of a chunk about another thing than the claim."""
@@ -104,7 +109,7 @@ class Passages:
 
     def _is_of_another(self, claim: str, name: str, chunk: int) -> bool:
         topic = self._topic(chunk)
-        words = [word.removesuffix("'s").removesuffix("’s") for word in name.casefold().split()]
+        words = [_bare(word) for word in name.casefold().split()]
         if topic is None or not self._is_a_topic(name) or self._may_be_meant(name, chunk):
             return False
         if not self._is_a_name(name, claim):
@@ -116,9 +121,9 @@ class Passages:
         """The name that a chunk of more than one sentence opens with: a single one says itself what it is about."""
         if chunk not in self._topics:
             text = self._chunks[chunk].strip()
-            opening = _opening(text) if "\n" in text or _SENTENCE_END.search(text) else ""
+            opening = self._openings[chunk] if "\n" in text or _SENTENCE_END.search(text) else ""
             name = next((name for name in _names(opening) if self._is_a_name(name, opening)), "")
-            n_before = len(_WORD.findall(opening, 0, opening.find(name)))
+            n_before = len(WORD.findall(opening, 0, opening.find(name)))
             is_topic = name and n_before < MAX_WORDS_BEFORE and self._is_no_title(name, opening)
             self._topics[chunk] = name if is_topic else None
         return self._topics[chunk]
@@ -128,15 +133,15 @@ class Passages:
 
         It is where the chunks write it again, copies of a chunk aside, and never in lower case.
         """
-        if any(word.islower() and word not in FUNCTION_WORDS for word in _WORD.findall(opening)):
+        if any(word.islower() and word not in FUNCTION_WORDS for word in WORD.findall(opening)):
             return True
-        for word in _WORD.findall(name):
+        for word in WORD.findall(name):
             if any(char.isdigit() for char in word):
                 return True
             low = word.casefold()
             if low in FUNCTION_WORDS or self._is_a_kind(low):
                 continue
-            written = re.compile(rf"(?<!\w){re.escape(word)}(?!\w)")
+            written = whole_word(word)
             texts = {text for text in self._chunks if word in text}
             if sum(1 for text in texts for _ in written.finditer(text)) > 1:
                 return True
@@ -148,8 +153,6 @@ class Passages:
         A company that one chunk mentions, of a call with several speakers or a handbook of many headings, is what all are about.
         """
         if name not in self._is_topic:
-            if self._openings is None:
-                self._openings = tuple(filter(None, map(_opening, self._chunks)))
             self._is_topic[name] = any(self._opens_with(name, text) for text in self._openings)
         return self._is_topic[name]
 
@@ -164,9 +167,7 @@ class Passages:
         if word in names_of(text):
             return True
         if word not in self._is_name:
-            written = re.compile(rf"(?<!\w){re.escape(word)}(?!\w)", re.IGNORECASE)
-            if self._folded is None:
-                self._folded = [text.casefold() for text in self._chunks]
+            written = whole_word(word, re.IGNORECASE)
             # The pattern costs twenty times the search for a fixed text, and most words stand in one chunk.
             low = word.casefold()
             texts = [text for text, folded in zip(self._chunks, self._folded, strict=True) if low in folded]
@@ -185,14 +186,14 @@ class Passages:
             self._named[chunk] = frozenset(folded), frozenset(other.rpartition(" ")[2] for other in folded)
         names, last_words = self._named[chunk]
         words = name.casefold().split()
-        last = words[-1].removesuffix("'s").removesuffix("’s")
+        last = _bare(words[-1])
         parts = (" ".join(words[i:j]) for i in range(len(words)) for j in range(i + 1, len(words) + 1))
         return any(part in names for part in parts) or (last in last_words and not self._is_a_kind(last))
 
     def _is_a_kind(self, word: str) -> bool:
         """Whether a name's last word says what kind of thing it is, `Hut`: the chunks write it in lower case, and no surname."""
         if word not in self._is_common:
-            low = re.compile(rf"(?<!\w){re.escape(word)}(?!\w)")
+            low = whole_word(word)
             self._is_common[word] = word in _KIND_WORDS or any(
                 word in text and low.search(text) for text in self._chunks
             )
@@ -205,17 +206,20 @@ class Passages:
         """
         topic = self._topic(chunk) or ""
         return any(
-            self._opens_with(name, _opening(self._chunks[other]))
-            and has_name(topic, self._chunks[other][start:end])
+            self._opens_with(name, self._openings[other]) and has_name(topic, self._chunks[other][start:end])
             for other, start, end in premise
             if other != chunk
         )
 
 
+def _bare(word: str) -> str:
+    return word.removesuffix("'s").removesuffix("’s")
+
+
 @lru_cache(maxsize=1_024)
 def _stems(text: str) -> frozenset[str]:
     """How the words begin that say something."""
-    words = (word.casefold() for word in _WORD.findall(text))
+    words = (word.casefold() for word in WORD.findall(text))
     return frozenset(word[:_STEM_CHARS] for word in words if word not in FUNCTION_WORDS)
 
 
