@@ -1,8 +1,8 @@
 """What each judged pair means for its claim, and the best pair of each meaning.
 
 A pair supports its claim where the premise entails it, holds its values (number veto), is about the same thing (subject veto)
-and has no value of its own that the judge believes more in the claim (rivals.py). Each pair is looked at alone, but for what the passages beside it are about
-(subjects.py). The module knows no verdict.
+and has no value of its own that the judge believes more in the claim (rivals.py). Each pair is looked at alone, but for what
+the passages beside it are about (subjects.py). The module knows no verdict.
 """
 
 from __future__ import annotations
@@ -54,8 +54,10 @@ def outcomes(
         config: the vetoes.
 
     Returns:
-        Beside the columns of `scores`: pair (row number), support (what the threshold is for), supports, vetoed (entails, but lacks a value), astray (entails, but is about another
-        thing), outbid (entails, but a rival value more surely), rivalled (a rival is surer, entailed or not), contradicts, opposes (contradicts in nearly the claim's words, in one piece), n_spans, chunk (of the first span) and missing. No scores, no rows.
+        Beside the columns of `scores`: pair (row number), support (what the threshold is for), supports, vetoed (entails, but lacks
+        a value), astray (entails, but is about another thing), outbid (entails, but a rival value more surely), rivalled (a rival
+        is surer, entailed or not), contradicts, opposes (contradicts in nearly the claim's words, in one piece), n_spans, chunk (of
+        the first span) and missing. No scores, no rows.
     """
     beside = as_frame(lacking).select(
         "of_another", missing="missing_values", n_names=pl.col("missing_names").list.len()
