@@ -79,6 +79,11 @@ def judge_cases(cases: Sequence[Case], judge: pipeline.Judge, config: Config) ->
     )
 
 
+def supported(judged: Judged) -> np.ndarray:
+    """Whether the job's verdict is `supported`, bool (N,)."""
+    return np.array([row["verdict"] == "supported" for row in judged.verdicts], bool)
+
+
 def log_of(cases: Sequence[Case]) -> pa.Table:
     """records.LOG, one answer a case; chunks are named by their places, from 1, as citations count."""
     rows = [

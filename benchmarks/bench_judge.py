@@ -23,16 +23,15 @@ import pyarrow as pa
 from _quality_baselines import room, whole
 from _quality_cases import Case, dev_cases, probe_cases
 from _quality_judge import CachedJudge
-from _quality_path import judge_cases, read_config
+from _quality_path import judge_cases, read_config, supported
+from _quality_probes import measure_probes
 from _quality_stats import balanced_accuracy, macro, summary
 from bench_quality import (
     FLIPS_A_KIND,
     labels_of,
     measure_flips,
-    measure_probes,
     record,
     show,
-    supported,
     surroundings,
 )
 

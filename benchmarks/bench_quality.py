@@ -28,7 +28,8 @@ from _quality_baselines import BASELINES
 from _quality_cases import Case, dev_cases, mixup_cases, probe_cases
 from _quality_flips import RULES, flips
 from _quality_judge import CachedJudge
-from _quality_path import Judged, judge_cases, read_config
+from _quality_path import judge_cases, read_config, supported
+from _quality_probes import measure_mixups, measure_probes
 from _quality_stats import Labelled, auroc, catch_rate, parts, summary
 from _quality_variants import ablation
 
@@ -118,39 +119,6 @@ def measure_flips(base: list[Case], judge: CachedJudge, config: Config, limit: i
     return out
 
 
-def measure_probes(cases: list[Case], judge: CachedJudge, config: Config) -> dict[str, Any]:
-    """By phenomenon: probes with the right verdict, and those on the right side of `supported`."""
-    judged = judge_cases(cases, judge, config)
-    out: dict[str, Any] = {}
-    for phenomenon in ("all", *dict.fromkeys(case.kinds[0] for case in cases)):
-        rows = [
-            (case, row)
-            for case, row in zip(cases, judged.verdicts, strict=True)
-            if phenomenon in {"all", case.kinds[0]}
-        ]
-        out[phenomenon] = {
-            "n": len(rows),
-            "right": float(np.mean([row["verdict"] in case.right for case, row in rows])),
-            "right_side": float(
-                np.mean([(row["verdict"] == "supported") == case.supported for case, row in rows])
-            ),
-        }
-    return out
-
-
-def measure_mixups(cases: list[Case], judge: CachedJudge, config: Config) -> dict[str, Any]:
-    """By kind: claims of mixups.jsonl that are supported, of the true ones and of the others."""
-    found = supported(judge_cases(cases, judge, config))
-    out: dict[str, Any] = {}
-    for kind in dict.fromkeys(case.kinds[0] for case in cases):
-        for is_true, name in ((True, "true"), (False, "false")):
-            rows = np.array([case.kinds[0] == kind and case.supported == is_true for case in cases], bool)
-            out.setdefault(kind, {}).update(
-                {f"n_{name}": int(rows.sum()), f"{name}_supported": int(found[rows].sum())}
-            )
-    return out
-
-
 def time_methods(cases: list[Case], judge: CachedJudge, config: Config, rounds: int = 3) -> dict[str, float]:
     """Milliseconds a claim of each method on the same few claims, the cache off: medians of interleaved rounds."""
     methods = dict(BASELINES) | {OURS: lambda some, of: judge_cases(some, of, config)}
@@ -175,11 +143,6 @@ def labels_of(cases: Sequence[Case]) -> Labelled:
         articles=np.array([case.article for case in cases]),
         is_fit=np.array([case.is_fit for case in cases], bool),
     )
-
-
-def supported(judged: Judged) -> np.ndarray:
-    """Whether the job's verdict is `supported`, bool (N,)."""
-    return np.array([row["verdict"] == "supported" for row in judged.verdicts], bool)
 
 
 def show(title: str, rows: dict[str, dict[str, Any]]) -> None:
